@@ -39,7 +39,7 @@ class AnswerRecords:
         if len(self._records) > KEPT:
             del self._records[next(iter(self._records))]
 
-    def answered(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
+    def count_answers(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
         """Count `n` messages as answered by `node` after `seconds`, if the record is of this boot.
 
         If `seconds` is None, the messages will never be answered, and the response time is unchanged.
@@ -52,7 +52,7 @@ class AnswerRecords:
             weight = WEIGHT if record.latency else 1.0
             record.latency += (seconds - record.latency) * weight
 
-    def of(self, node: str, boot: object) -> tuple[int, float]:
+    def record_of(self, node: str, boot: object) -> tuple[int, float]:
         """Return the number of unanswered messages, and the average response time in s, 0 if unknown."""
         record = self._records.get(node)
         return (record.outstanding, record.latency) if record and record.boot == boot else (0, 0.0)

@@ -18,13 +18,13 @@ class SentCounts:
         self._sent: dict[str, tuple[float, float]] = {}  # amount, and when it was computed
 
     def add(self, node: str, now: float, n: int = 1) -> None:
-        self._sent[node] = (self.of(node, now) + n, now)
+        self._sent[node] = (self.sent_to(node, now) + n, now)
 
-    def of(self, node: str, now: float) -> float:
+    def sent_to(self, node: str, now: float) -> float:
         """Return the decayed number of messages sent to the node."""
         amount, then = self._sent.get(node, (0.0, now))
         return amount * exp((then - now) / self._fade)
 
-    def forget(self, now: float) -> None:
+    def drop_idle(self, now: float) -> None:
         """Drop nodes without recent messages, so that the table does not grow with all nodes ever seen."""
-        self._sent = {node: had for node, had in self._sent.items() if self.of(node, now) >= FORGOTTEN}
+        self._sent = {node: had for node, had in self._sent.items() if self.sent_to(node, now) >= FORGOTTEN}

@@ -23,7 +23,7 @@ class TurnGroup:
     shares: dict[str, float]
     credits: dict[str, float]
 
-    def next(self) -> str:
+    def next_turn(self) -> str:
         """Add the shares to the credits, and return the node with the highest credit, which pays 1."""
         for node, share in self.shares.items():
             self.credits[node] += share
@@ -60,7 +60,7 @@ class WeightedTurns(Strategy):
         """Return the scope of the credits ("" for all messages), and the weight of each candidate by name."""
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
-        node = self._group(at_least_one(candidates), message).next()
+        node = self._group(at_least_one(candidates), message).next_turn()
         self._took_turn(node)
         return node
 
@@ -68,7 +68,7 @@ class WeightedTurns(Strategy):
         group = self._group(at_least_one(candidates), message)
         counts = group.whole_turns(n)
         for _ in range(n - sum(counts.values())):
-            counts[group.next()] += 1
+            counts[group.next_turn()] += 1
         counts = {node: count for node, count in counts.items() if count}
         for node in counts:
             self._took_turn(node)

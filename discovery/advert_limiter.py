@@ -40,7 +40,7 @@ class AdvertLimiter:
     def is_waiting(self) -> bool:
         return bool(self._line)
 
-    def hear(self, instance: str) -> None:
+    def add_service(self, instance: str) -> None:
         """Queue the service `instance`, which was announced or has changed, unless the queue is full."""
         if instance not in self._line and len(self._line) >= LONGEST_LINE:
             self.ignored += 1
@@ -69,7 +69,7 @@ class AdvertLimiter:
         self._services.add(instance)
         return True
 
-    def forget(self, instance: str) -> None:
+    def remove_service(self, instance: str) -> None:
         """Remove a withdrawn or expired service, also from the queue."""
         self._line.pop(instance, None)
         self._services.discard(instance)

@@ -92,7 +92,7 @@ class Adverts:
         self._verify = verify
         self._cluster = _mac(secret, b"cluster\0" + cluster.encode())[:8].hex().encode()
 
-    def write(self, advert: Advert) -> dict[str, bytes]:
+    def write_txt(self, advert: Advert) -> dict[str, bytes]:
         """Return the TXT record of `advert`, in at most LARGEST_READ bytes.
 
         All values are ASCII text that any mDNS browser can show.
@@ -106,7 +106,7 @@ class Adverts:
             txt["s"] = self._sign(text).hex().encode()
         return txt
 
-    def read(
+    def read_advert(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Advert | Rejected | Near | None:
         """Return the advert if it is proven, or Rejected with the reason.

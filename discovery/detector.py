@@ -84,24 +84,24 @@ class Detector:
         self._is_recalling = False
         self._is_spreading = False
 
-    def wake(self, now: float) -> None:
+    def schedule_probes(self, now: float) -> None:
         """Schedule probing, recalls and the spreading of rumors where needed."""
         if not self._is_probing and len(self._table.roster):
             self._is_probing = True
-            self._timers.after(self._jitter() * self._timing.period, now, self._next)
+            self._timers.schedule(self._jitter() * self._timing.period, now, self._next)
         if not self._is_recalling and self._table.group(NodeLife.DEAD):
             self._is_recalling = True
-            self._timers.after(RECALL * self._timing.period, now, self._recall)
+            self._timers.schedule(RECALL * self._timing.period, now, self._recall)
         if not self._is_spreading and self._table.alive > HEARSAY and len(self._news):
             self._is_spreading = True
-            self._timers.after(AGAIN, now, self._spread)
+            self._timers.schedule(AGAIN, now, self._spread)
 
     def _spread(self, now: float) -> Results:
         rumours = self._news.next_batch(self._table.alive, sent=FRESH)
         self._is_spreading = bool(rumours)
         if not rumours:
             return []
-        self._timers.after(AGAIN, now, self._spread)
+        self._timers.schedule(AGAIN, now, self._spread)
         return [Spread(rumours)]
 
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
@@ -129,18 +129,18 @@ class Detector:
     # --- our own probes -----------------------------------------------------------------------------------
 
     def _next(self, now: float) -> Results:
-        uuid = self._table.roster.next()
+        uuid = self._table.roster.next_node()
         if uuid is None:
             self._is_probing = False
             return []
-        self._timers.after(self._timing.period * self._health.patience, now, self._next)
+        self._timers.schedule(self._timing.period * self._health.patience, now, self._next)
         return [self._ask(self._table.records[uuid], now)]
 
     def _ask(self, record: MemberRecord, now: float) -> DirectProbe:
         number = next(self._numbers)
         question = self._questions[number] = OpenProbe(record, record.boot, now)
         wait = self._timing.timeout * self._health.patience
-        question.timer = self._timers.after(wait, now, lambda now: self._ask_others(number, now))
+        question.timer = self._timers.schedule(wait, now, lambda now: self._ask_others(number, now))
         return DirectProbe(record.uuid, number, record.uuid, question.boot, self.packet(record.uuid))
 
     def _ask_others(self, number: int, now: float) -> Results:
@@ -149,7 +149,7 @@ class Detector:
             del self._questions[number]
             return []
         wait = (self._timing.period - self._timing.timeout) * self._health.patience
-        question.timer = self._timers.after(wait, now, lambda now: self._unanswered(number, now))
+        question.timer = self._timers.schedule(wait, now, lambda now: self._unanswered(number, now))
         return self._send_for(number, question)
 
     def _send_for(self, number: int, question: OpenProbe) -> Results:
@@ -209,7 +209,7 @@ class Detector:
         mine = next(self._numbers)
         errand = self._errands[mine] = IndirectProbeJob(node.uuid, by, number)
         wait = EARLY * self._timing.timeout
-        errand.timer = self._timers.after(wait, now, lambda now: self._report(errand, mine, False))
+        errand.timer = self._timers.schedule(wait, now, lambda now: self._report(errand, mine, False))
         return [DirectProbe(node.uuid, mine, node.uuid, node.boot, self.packet(node.uuid))]
 
     def _report(self, errand: IndirectProbeJob, number: int, lives: bool) -> Results:
@@ -219,7 +219,7 @@ class Detector:
 
     # --- immediate probes ---------------------------------------------------------------------------------
 
-    def disconnected(self, record: MemberRecord, now: float) -> Results:
+    def probe_disconnected(self, record: MemberRecord, now: float) -> Results:
         """Probe a node, unless a probe is open, after its connection broke: its process may have ended.
 
         If the node has an address, also test whether its machine refuses a connection.
@@ -241,7 +241,7 @@ class Detector:
         self._questions[number] = question
         # No extra patience for this node's own slowness: the other machine refused the connection.
         wait = 2 * self._timing.timeout
-        question.timer = self._timers.after(wait, now, lambda now: self._gone(number, now))
+        question.timer = self._timers.schedule(wait, now, lambda now: self._gone(number, now))
         return self._send_for(number, question)
 
     def spoke(self, record: MemberRecord) -> None:
@@ -260,6 +260,6 @@ class Detector:
         self._is_recalling = record is not None
         if record is None:
             return []
-        self._timers.after(RECALL * self._timing.period, now, self._recall)
+        self._timers.schedule(RECALL * self._timing.period, now, self._recall)
         number = next(self._numbers)  # an unanswered recall has no effect
         return [DirectProbe(record.uuid, number, record.uuid, record.boot, self.packet(record.uuid))]

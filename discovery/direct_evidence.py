@@ -31,7 +31,7 @@ class DirectEvidence:
         self._fates = fates
         self._detector = detector
 
-    def hear(self, node: Node, now: float) -> Results:
+    def on_introduction(self, node: Node, now: float) -> Results:
         """Process a node's introduction of itself."""
         record = self._table.records.get(node.uuid)
         if record is not None and self._is_old(record, node.boot):
@@ -57,7 +57,7 @@ class DirectEvidence:
         rivalry = record.rivalry
         if rivalry is None or node.boot != rivalry.older.boot:
             return []
-        rivalry.note(node.boot, now)
+        rivalry.record_boot(node.boot, now)
         if record.state is NodeLife.DEAD:
             clash = self._clash(record, node, now)
             return [clash] if clash is not None else self._fates.survive(record, rivalry, now)
@@ -82,7 +82,7 @@ class DirectEvidence:
             case NodeLife.ALIVE | NodeLife.SUSPECT:
                 return self._fates.restart(record, node, now)
             case NodeLife.CONFLICT if is_same and record.rivalry is not None:
-                record.rivalry.note(node.boot, now)
+                record.rivalry.record_boot(node.boot, now)
                 return []
             case NodeLife.DEAD | NodeLife.LEFT if is_same:
                 return self._fates.revive(record, node, now)
@@ -124,7 +124,7 @@ class DirectEvidence:
             return self._fates.revive(record, record.node, now)
         return self.heard(uuid, now)
 
-    def leave(self, uuid: bytes, boot: int, now: float) -> Results:
+    def on_goodbye(self, uuid: bytes, boot: int, now: float) -> Results:
         """Process a node's goodbye.
 
         In a conflict, only the process with `boot` is recorded as silent. Goodbyes of earlier boots, of
@@ -142,5 +142,5 @@ class DirectEvidence:
         if record.state is NodeLife.LEFT and boot <= record.boot:
             return []
         record.heard, record.spoke = now, boot
-        self._table.replace(record, replace(record.node, boot=boot))
-        return self._fates.leave(record, now)
+        self._table.set_description(record, replace(record.node, boot=boot))
+        return self._fates.mark_left(record, now)

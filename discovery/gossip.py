@@ -178,7 +178,7 @@ class StateGossip:
         Up to FULL nodes, the result is all others in `alive`. With more nodes, it is the neighbors on the
         rings and some of `favourites`.
         """
-        chosen = self._listening.choose(alive, favourites)
+        chosen = self._listening.choose_nodes(alive, favourites)
         self._since = {uuid: self._since.get(uuid, now) for uuid in chosen}
         return chosen
 
@@ -202,7 +202,7 @@ class StateGossip:
             return  # a later boot is alive
         self._spoke.pop(uuid, None)
         if uuid in self._states:
-            self._relay.forget(uuid)
+            self._relay.drop_node(uuid)
             self._last.pop(uuid, None)
             self._last[uuid] = self._lines.pop(uuid)
             del self._states[uuid]

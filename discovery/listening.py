@@ -24,7 +24,7 @@ class Listening:
         self._me = me
         self._places: dict[bytes, CirclePlace] = {}
 
-    def choose(self, alive: Collection[bytes], favourites: Collection[bytes]) -> set[bytes]:
+    def choose_nodes(self, alive: Collection[bytes], favourites: Collection[bytes]) -> set[bytes]:
         """Return the uuids to listen to: a subset of `alive`, never this node."""
         others = set(alive) - {self._me}
         if len(others) < FULL:

@@ -147,7 +147,7 @@ class Mdns:
         load, look_at = _Load(time.monotonic(), time.thread_time()), 0.0
         while not self._stopping:
             now = time.monotonic()
-            load.check(now, time.thread_time())
+            load.check_load(now, time.thread_time())
             if self._wanted != self._tried and now >= self._pause_until:
                 self._pause_until, look_at = now + PAUSE, now
                 self._tried = self._wanted
@@ -198,7 +198,7 @@ class _Load:
         self._since, self._spent = now, spent
         self._busy = 0
 
-    def check(self, now: float, spent: float) -> None:
+    def check_load(self, now: float, spent: float) -> None:
         """Check the load, at most once a second. Raises: _Flood, after BUSY_FOR busy seconds in a row."""
         if now - self._since < 1.0:
             return

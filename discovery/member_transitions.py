@@ -56,10 +56,10 @@ class MemberTransitions:
 
         With `is_back`, a node that was gone appears to be running again, and becomes seen.
         """
-        self._table.replace(record, node)
+        self._table.set_description(record, node)
         if is_back:
             record.heard = now
-            self._table.move(record, NodeLife.SEEN, now)
+            self._table.set_state(record, NodeLife.SEEN, now)
         return [Sighted(record.member)]
 
     # --- nodes that count as alive ------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class MemberTransitions:
         """Mark a node as alive, and announce it to other nodes."""
         self._introduce(record, node)
         record.rivalry = None
-        self._table.move(record, NodeLife.ALIVE, now)
+        self._table.set_state(record, NodeLife.ALIVE, now)
         self._news.add(record.rumour(NodeLife.ALIVE))
         return [Joined(record.member)]
 
@@ -79,7 +79,7 @@ class MemberTransitions:
         accusation.
         """
         self._introduce(record, node)
-        self._table.move(record, NodeLife.ALIVE, now)
+        self._table.set_state(record, NodeLife.ALIVE, now)
         self._news.drop(record.uuid)
         return [Joined(record.member)]
 
@@ -89,18 +89,18 @@ class MemberTransitions:
         old = record.node
         self._introduce(record, node)
         record.rivalry = Rivalry(old, now, now, now) if node.boot > old.boot else None
-        self._table.move(record, NodeLife.ALIVE, now)
+        self._table.set_state(record, NodeLife.ALIVE, now)
         self._news.add(record.rumour(NodeLife.ALIVE))
         return [Restarted(record.member, old.boot)]
 
     def _introduce(self, record: MemberRecord, node: Node) -> None:
-        self._table.replace(record, node)
+        self._table.set_description(record, node)
         record.weight = record.known_of(node.boot)  # the rest concerns other processes
 
     def describe(self, record: MemberRecord, node: Node) -> Results:
         """Update the description of the same process, and report a changed address."""
         old = record.node
-        self._table.replace(record, node)
+        self._table.set_description(record, node)
         has_moved = (node.address, node.also, node.gossip) != (old.address, old.also, old.gossip)
         return [Moved(record.member, old.address)] if has_moved else []
 
@@ -109,18 +109,18 @@ class MemberTransitions:
     def suspect(self, record: MemberRecord, by: bytes, now: float) -> Results:
         """Start to suspect a node that `by` cannot reach, or count another accuser."""
         if record.suspicion is not None:
-            return self.confirm(record, by, now)
-        self._table.move(record, NodeLife.SUSPECT, now)
+            return self.count_accuser(record, by, now)
+        self._table.set_state(record, NodeLife.SUSPECT, now)
         record.learn(weigh(record.rumour(NodeLife.SUSPECT)))
         record.suspicion = Suspicion(self._timing, self._table.alive, self._timers.local(now), by)
         self._wait(record, record.suspicion, now)
         self._news.add(record.rumour(NodeLife.SUSPECT, by))
         return [Suspected(record.member)]
 
-    def confirm(self, record: MemberRecord, by: bytes, now: float) -> Results:
+    def count_accuser(self, record: MemberRecord, by: bytes, now: float) -> Results:
         """Count another accuser, which shortens the suspicion unless it already has enough of them."""
         suspicion = record.suspicion
-        if suspicion is not None and suspicion.confirm(by):
+        if suspicion is not None and suspicion.add_accuser(by):
             self._wait(record, suspicion, now)
             self._news.add(record.rumour(NodeLife.SUSPECT, by))
         return []
@@ -128,14 +128,14 @@ class MemberTransitions:
     def trust(self, record: MemberRecord, now: float) -> Results:
         """End the suspicion: the node is alive."""
         self._acquit(record)
-        self._table.move(record, NodeLife.ALIVE, now)
+        self._table.set_state(record, NodeLife.ALIVE, now)
         self._news.drop(record.uuid)  # nodes that believe the rumor will receive the denial
         return [SuspicionRefuted(record.member)]
 
     def _wait(self, record: MemberRecord, suspicion: Suspicion, now: float) -> None:
         call_off(suspicion.timer)
         left = max(0.0, suspicion.ends - self._timers.local(now))
-        suspicion.timer = self._timers.after(
+        suspicion.timer = self._timers.schedule(
             left, now, lambda now: self.die(record, self._table.me.uuid, now)
         )
 
@@ -154,7 +154,7 @@ class MemberTransitions:
         record.learn(weigh(record.rumour(NodeLife.DEAD)))
         return self._end(record, NodeLife.DEAD, by, now)
 
-    def leave(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
+    def mark_left(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
         """Mark a node as left.
 
         `is_firsthand` means that the node itself said goodbye to this node. Otherwise another node reports
@@ -167,7 +167,7 @@ class MemberTransitions:
         was_living = record.is_living
         self._acquit(record)
         record.rivalry = None
-        self._table.move(record, state, now)
+        self._table.set_state(record, state, now)
         self._news.add(record.rumour(state, by))
         self._sweep_later(now)
         if not was_living:
@@ -177,11 +177,11 @@ class MemberTransitions:
     def _sweep_later(self, now: float) -> None:
         if not self._is_sweeping:
             self._is_sweeping = True
-            self._timers.after(SWEEP, now, self._sweep)
+            self._timers.schedule(SWEEP, now, self._sweep)
 
     def _sweep(self, now: float) -> Results:
         for record in self._table.outdated(now):
-            self._table.forget(record)
+            self._table.remove_node(record)
         self._is_sweeping = False
         if self._table.has_idle:
             self._sweep_later(now)
@@ -192,9 +192,11 @@ class MemberTransitions:
     def clash(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
         """Mark a node as in conflict: its older process sent something after the newer one had started."""
         self._acquit(record)
-        self._table.move(record, NodeLife.CONFLICT, now)
+        self._table.set_state(record, NodeLife.CONFLICT, now)
         self._news.drop(record.uuid)
-        self._timers.after(SILENCE * self._timing.period, now, lambda now: self._judge(record, rivalry, now))
+        self._timers.schedule(
+            SILENCE * self._timing.period, now, lambda now: self._judge(record, rivalry, now)
+        )
         return [Conflict(record.member)]
 
     def _judge(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
@@ -205,7 +207,7 @@ class MemberTransitions:
         speaks_newer = now < rivalry.heard_newer + patience
         if speaks_older and speaks_newer:
             left = min(rivalry.heard_older, rivalry.heard_newer) + patience - now
-            self._timers.after(left, now, lambda now: self._judge(record, rivalry, now))
+            self._timers.schedule(left, now, lambda now: self._judge(record, rivalry, now))
             return []
         if speaks_older:
             return self.survive(record, rivalry, now)

@@ -94,7 +94,7 @@ class Membership:
 
     # --- direct evidence ----------------------------------------------------------------------------------
 
-    def hear(self, node: Node, now: float) -> Results:
+    def on_introduction(self, node: Node, now: float) -> Results:
         """Process a node's introduction.
 
         The node counts as alive unless its boot is old or in conflict, its name is taken, or the table is
@@ -102,8 +102,8 @@ class Membership:
         """
         if node.uuid == self._me.uuid:
             return []
-        results = self._firsthand.hear(node, now)
-        self._detector.wake(now)
+        results = self._firsthand.on_introduction(node, now)
+        self._detector.schedule_probes(now)
         return results
 
     def on_message(self, uuid: bytes, now: float) -> Results:
@@ -113,12 +113,12 @@ class Membership:
         """
         return self._firsthand.heard(uuid, now)
 
-    def leave(self, uuid: bytes, boot: int, now: float) -> Results:
+    def on_goodbye(self, uuid: bytes, boot: int, now: float) -> Results:
         """Process a node's goodbye.
 
         Unless it is in conflict, the node can return only with a higher boot.
         """
-        return [] if uuid == self._me.uuid else self._firsthand.leave(uuid, boot, now)
+        return [] if uuid == self._me.uuid else self._firsthand.on_goodbye(uuid, boot, now)
 
     # --- reports of others --------------------------------------------------------------------------------
 
@@ -167,17 +167,17 @@ class Membership:
         if rumours:
             results += self._hearsay.believe(rumours, by, now, is_answer)
         if results:
-            self._detector.wake(now)
+            self._detector.schedule_probes(now)
         return results
 
     # --- events of the transport ---------------------------------------------------------------------------
 
-    def disconnected(self, uuid: bytes, now: float) -> Results:
+    def probe_disconnected(self, uuid: bytes, now: float) -> Results:
         """Probe a node whose control connection broke without being closed on purpose."""
         record = self._living(uuid)
-        return [] if record is None else self._detector.disconnected(record, now)
+        return [] if record is None else self._detector.probe_disconnected(record, now)
 
-    def knocked(self, uuid: bytes, refused: bool, now: float) -> Results:
+    def on_dial_probe(self, uuid: bytes, refused: bool, now: float) -> Results:
         """Process the outcome of a DialProbe.
 
         Only a refusal counts: silence can have many causes.
@@ -198,25 +198,25 @@ class Membership:
             if isinstance(result, Suspected | Dead):  # sent to others immediately
                 results += self._detector.tell_some(result.member.uuid)
         if results:
-            self._detector.wake(now)
+            self._detector.schedule_probes(now)
         return results
 
     def deadline(self) -> float:
         """Return the time in s when `tick` is next needed, or infinity if no timer is pending."""
         return self._timers.deadline()
 
-    def lagged(self, seconds: float) -> None:
+    def postpone(self, seconds: float) -> None:
         """Postpone all timers by a delay of this node's own loop in s.
 
         Call before processing further input.
         """
-        self._timers.lagged(seconds)
+        self._timers.postpone(seconds)
 
     # --- this node -----------------------------------------------------------------------------------------
 
-    def readdressed(self, node: Node, now: float) -> Results:
+    def set_addresses(self, node: Node, now: float) -> Results:
         """Change the addresses of this node, and announce them."""
-        self._table.replace(self._me, node)
+        self._table.set_description(self._me, node)
         self._hearsay.moved(node)
         return self._detector.tell_some(self._me.uuid)
 
@@ -257,7 +257,7 @@ class Membership:
         record = self._table.records.get(uuid)
         return record is not None and record.rivalry is not None and record.rivalry.is_sure
 
-    def of(self, uuid: bytes) -> Member | None:
+    def member_of(self, uuid: bytes) -> Member | None:
         record = self._table.records.get(uuid)
         return None if record is None else record.member
 
@@ -266,7 +266,7 @@ class Membership:
 
         Of several, living nodes take precedence, then nodes that are not only seen, then the latest contact.
         """
-        named = self._table.named(name)
+        named = self._table.records_named(name)
         best = max(named, key=lambda r: (r.is_living, r.state is not NodeLife.SEEN, r.heard), default=None)
         return None if best is None else best.member
 

@@ -86,7 +86,7 @@ class ZeroconfInstance:
             TYPE,
             f"{advert.instance}.{TYPE}",
             advert.port,
-            properties=self._adverts.write(advert),
+            properties=self._adverts.write_txt(advert),
             server=f"{advert.instance}.local.",
             parsed_addresses=[host.partition("%")[0] for host in advert.hosts[:MOST_HOSTS]],
         )
@@ -144,9 +144,9 @@ class MdnsListener:
         """
         instance = name.removesuffix("." + service_type)
         if state_change is ServiceStateChange.Removed:
-            self.sieve.forget(instance)
+            self.sieve.remove_service(instance)
         elif instance != self._own:
-            self.sieve.hear(instance)
+            self.sieve.add_service(instance)
             self._look_at_some(zeroconf)
 
     def upset(self, context: Mapping[str, object]) -> None:
@@ -188,7 +188,7 @@ class MdnsListener:
             self._judge(instance, info)
 
     def _judge(self, instance: str, info: AsyncServiceInfo) -> None:
-        told = self._adverts.read(instance, info.properties, info.port, info.parsed_scoped_addresses())
+        told = self._adverts.read_advert(instance, info.properties, info.port, info.parsed_scoped_addresses())
         if isinstance(told, Advert):
             told = self._boots.judge(told)
         if isinstance(told, Near):

@@ -35,7 +35,7 @@ class ProbeOrder:
         self._order.pop()
         del self._place[uuid]
 
-    def next(self) -> bytes | None:
+    def next_node(self) -> bytes | None:
         """Return the next node to probe, or None if there are no other nodes."""
         if not self._order:
             return None

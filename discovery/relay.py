@@ -43,7 +43,7 @@ class LineRelay:
         if line.far:
             self._far[line.uuid] = line  # replaces an older line that waits
 
-    def forget(self, uuid: bytes) -> None:
+    def drop_node(self, uuid: bytes) -> None:
         """Drop a node that had a state, with its waiting lines."""
         del self._order[bisect_left(self._order, uuid)]
         self._far.pop(uuid, None)

@@ -38,11 +38,11 @@ class Rivalry:
         """
         return self.heard_older >= self.began + IN_FLIGHT
 
-    def note(self, boot: int, now: float) -> None:
+    def record_boot(self, boot: int, now: float) -> None:
         if boot == self.older.boot:
             self.heard_older = now
         else:
             self.heard_newer = now
 
     def left(self, boot: int) -> None:
-        self.note(boot, -inf)
+        self.record_boot(boot, -inf)

@@ -149,7 +149,7 @@ class RumorEvidence:
         if weight > record.weight or is_enough_now:
             return self._news_of(record, rumour, now)
         if weight == record.weight and rumour.state is NodeLife.SUSPECT:
-            return self._fates.confirm(record, rumour.by, now)
+            return self._fates.count_accuser(record, rumour.by, now)
         return []
 
     def _about_stranger(self, rumour: Rumour, by: bytes, now: float) -> Results:
@@ -191,10 +191,10 @@ class RumorEvidence:
         if rumour.node.boot < record.boot:
             return []  # an earlier process of it ended
         if is_newer:
-            self._table.replace(record, rumour.node)
+            self._table.set_description(record, rumour.node)
         if rumour.state is NodeLife.DEAD:
             return self._fates.die(record, rumour.by, now)
-        return self._fates.leave(record, now, is_firsthand=self._by == record.uuid)
+        return self._fates.mark_left(record, now, is_firsthand=self._by == record.uuid)
 
     def _spoke(self, record: MemberRecord, now: float) -> bool:
         """Return whether the known boot of a living node was in direct contact within the last period."""

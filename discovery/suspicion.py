@@ -27,7 +27,7 @@ class Suspicion:
         """The end of the suspicion, as a time of `Timers.local`."""
         return self.began + self.timing.suspicion(self.alive, len(self.confirmed))
 
-    def confirm(self, by: bytes) -> bool:
+    def add_accuser(self, by: bytes) -> bool:
         """Count another accuser if that shortens the suspicion, and return whether it does."""
         is_enough = len(self.confirmed) >= self.timing.wanted(self.alive)
         if is_enough or by == self.accuser or by in self.confirmed:

@@ -61,7 +61,7 @@ def better_via(a: str, b: str) -> str:
 class MemberRecord:
     """Record of one node.
 
-    `state` is changed only by `MemberTable.move`.
+    `state` is changed only by `MemberTable.set_state`.
     """
 
     node: Node
@@ -156,7 +156,7 @@ class MemberTable:
         """Return the records in this state, in the order in which they entered it."""
         return self._groups[state]
 
-    def named(self, name: str) -> list[MemberRecord]:
+    def records_named(self, name: str) -> list[MemberRecord]:
         return self._named.get(name, [])
 
     def holder(self, name: str, newcomer: bytes) -> MemberRecord | None:
@@ -165,7 +165,7 @@ class MemberTable:
         Nodes that are dead, left or only seen hold no name.
         """
         holders = (*LIVING, NodeLife.CONFLICT)
-        return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)
+        return next((r for r in self.records_named(name) if r.state in holders and r.uuid != newcomer), None)
 
     def has_told_enough(self, teller: bytes) -> bool:
         """Return whether the table has TOLD nodes that `teller` reported and that were never alive."""
@@ -183,14 +183,14 @@ class MemberTable:
         self._groups[record.state][record.uuid] = record
         self._named.setdefault(record.node.name, []).append(record)
 
-    def forget(self, record: MemberRecord) -> None:
+    def remove_node(self, record: MemberRecord) -> None:
         """Remove a node that does not count as alive."""
         self._count(record, -1)
         del self.records[record.uuid]
         del self._groups[record.state][record.uuid]
         self._unname(record)
 
-    def move(self, record: MemberRecord, state: NodeLife, now: float) -> None:
+    def set_state(self, record: MemberRecord, state: NodeLife, now: float) -> None:
         """Set the state of the record, as of `now`, and update the nodes to probe."""
         was_living = record.is_living
         del self._groups[record.state][record.uuid]
@@ -204,7 +204,7 @@ class MemberTable:
         elif was_living and not record.is_living:
             self.roster.remove(record.uuid)
 
-    def replace(self, record: MemberRecord, node: Node) -> None:
+    def set_description(self, record: MemberRecord, node: Node) -> None:
         """Replace the description of a node, but keep its known key if the new description has none."""
         if node.name != record.node.name:
             self._unname(record)
@@ -222,7 +222,7 @@ class MemberTable:
         oldest = (next(iter(self._groups[state].values()), None) for state in (NodeLife.SEEN, *GONE))
         idle = next((record for record in oldest if record is not None), None)
         if idle is not None:
-            self.forget(idle)
+            self.remove_node(idle)
         return idle is not None
 
     def outdated(self, now: float) -> list[MemberRecord]:

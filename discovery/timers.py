@@ -29,7 +29,7 @@ class Timers:
         self._serial = count()
         self._lag = 0.0  # s of total delay of the own loop
 
-    def after(self, seconds: float, now: float, act: Act) -> Timer:
+    def schedule(self, seconds: float, now: float, act: Act) -> Timer:
         """Schedule `act` to run after `seconds`, but not sooner than after SOON."""
         timer = Timer(act)
         due = self.local(now) + max(seconds, SOON)
@@ -40,7 +40,7 @@ class Timers:
         """Return `now` on a clock that stops whenever the event loop of this node is delayed."""
         return now - self._lag
 
-    def lagged(self, seconds: float) -> None:
+    def postpone(self, seconds: float) -> None:
         """Postpone all timers by a delay of the loop in s, so that pending input is read before they fire."""
         self._lag += seconds
 

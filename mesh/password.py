@@ -63,7 +63,7 @@ class Password:
         self._room = float(ALL)  # wrong passwords still allowed now
         self._filled = 0.0  # time of the last update
 
-    def refuse(self, user: str, passwd: str, now: float) -> str:
+    def refusal(self, user: str, passwd: str, now: float) -> str:
         """Return why a password is refused, or "" if it is right.
 
         A wrong password counts against `user`, the public key of the sender.

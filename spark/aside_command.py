@@ -29,6 +29,6 @@ def command(file: str, to: str, master: str | None, conf: Mapping[str, str]) -> 
     with Progress(spark, "set-aside"), in_words(to):
         place = found(files, to)
         with locked(files, place) as lock:
-            target = set_aside(spark, files, place, part, lock.check)
+            target = set_aside(spark, files, place, part, lock.check_held)
     click.echo(f"Set aside: {target}\nThe next ingest restores its rows from segments that still exist.")
     spark.stop()

@@ -27,7 +27,7 @@ def command(to: str, master: str | None, conf: Mapping[str, str]) -> None:
     with Progress(spark, "compact"), in_words(to):
         place = found(files, to)
         with locked(files, place) as lock:
-            finish(files, place, lock.check)
-            fewer = compact(spark, files, place, lock.check)
+            finish(files, place, lock.check_held)
+            fewer = compact(spark, files, place, lock.check_held)
     click.echo(f"{fewer:,} files fewer: {to}")
     spark.stop()

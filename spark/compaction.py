@@ -113,7 +113,7 @@ def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
     if missing := sorted(chosen.keys() - new.keys()):
         raise _refused(f"Files of {to} were not merged: the new files of {missing[0]} are missing")
     files.settle(to, (f"{beside}/{part}/{name}" for part, names in new.items() for name in names))
-    files.replace(f"{to}/{PLAN}", json.dumps(Plan(old=chosen, new=new, beside=beside)))
+    files.replace_file(f"{to}/{PLAN}", json.dumps(Plan(old=chosen, new=new, beside=beside)))
     return new
 
 
@@ -156,7 +156,7 @@ def finish(files: Files, to: str, check: Callable[[], None]) -> None:
                 if name in there - moved:
                     files.move(f"{source}/{name}", f"{target}/{name}")
         check()
-        files.replace(f"{to}/{DONE}", planned["beside"])
+        files.replace_file(f"{to}/{DONE}", planned["beside"])
     files.remove(f"{to}/{STAGE}")
 
 

@@ -177,7 +177,7 @@ class Files(Reads):
         """
         self._write(place, text, overwrite=True)
 
-    def replace(self, place: str, text: str) -> None:
+    def replace_file(self, place: str, text: str) -> None:
         """Replace a local file atomically, even in case of a power failure.
 
         On other file systems there may briefly be neither the old file nor the new one.

@@ -16,10 +16,10 @@ class Growing:
         self._files = files
         self._place = f"{to}/{unfinished.NAME}"
 
-    def read(self, reads: Sequence[Read]) -> list[str]:
+    def record_read(self, reads: Sequence[Read]) -> list[str]:
         """Record the segments that were read, and return the paths of the segments that seem complete."""
         known = Unfinished(self._files.read(self._place))
-        known.read(reads, time.time())
+        known.record_read(reads, time.time())
         self._remember(known)
         return [it.path for it in reads if it.path not in known.open or self._is_whole(it)]
 
@@ -36,4 +36,4 @@ class Growing:
 
     def _remember(self, known: Unfinished) -> None:
         if known.has_changed:
-            self._files.replace(self._place, known.encode())
+            self._files.replace_file(self._place, known.encode())

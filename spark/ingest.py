@@ -84,7 +84,7 @@ class Ingest:
                     self._run([source], lock)
                     self._read_on(source, lock)
             if not self._stopping.is_set():
-                compact(self._session, self._files, self._to, lock.check)
+                compact(self._session, self._files, self._to, lock.check_held)
         return replace(self._intake.counts, seconds=time.monotonic() - began)
 
     def again_and_again(self, every: float) -> Ingested:
@@ -105,7 +105,7 @@ class Ingest:
     def _writing(self) -> Iterator[Lock]:
         try:
             with locked(self._files, self._to) as lock:
-                finish(self._files, self._to, lock.check)
+                finish(self._files, self._to, lock.check_held)
                 yield lock
         except OF_SPARK as error:
             raise self._failed or explained(error, self._to) from error
@@ -194,7 +194,7 @@ class Ingest:
 
     def _compact(self, lock: Lock) -> None:
         with self._busy:
-            compact(self._session, self._files, self._to, lock.check)
+            compact(self._session, self._files, self._to, lock.check_held)
 
     def _add_batch(self, source: str, batch: DataFrame, lock: Lock) -> None:
         with self._busy:

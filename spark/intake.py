@@ -52,11 +52,11 @@ class SegmentIntake:
         # As JSON text, because an Observation of PySpark 4.0 cannot return lists.
         files = F.to_json(F.collect_set(F.struct(*FILE)))
         read = lines(self._without_links(source, batch).observe(seen, files.alias("files")))
-        added = self._table.add(read, lock.check)
-        lock.check()
+        added = self._table.add(read, lock.check_held)
+        lock.check_held()
         reads = [Read(**read) for read in json.loads(seen.get["files"])]
         self._count(added, reads)
-        self._mark(self._growing.read(reads))
+        self._mark(self._growing.record_read(reads))
 
     def reread_grown(self, source: str, lock: Lock) -> None:
         """Reread the files of `source` that changed in size, or whose end stayed incomplete too long."""
@@ -97,7 +97,7 @@ class SegmentIntake:
         for place, names in marker.by_place(paths).items():
             path = f"{place}/{marker.NAME}"
             try:
-                self._files.replace(path, marker.added(self._files.read(path), names))
+                self._files.replace_file(path, marker.added(self._files.read(path), names))
             except OF_SPARK:
                 self._tell_once(
                     f"{path} cannot be written, so nodes there keep segments that the history already has."

@@ -55,7 +55,7 @@ class Lock:
                 self._files.remove(self._path)
         self._beating.start()
 
-    def check(self) -> None:
+    def check_held(self) -> None:
         """Check that this job still has the lock. Raises: SparkJobError LOCK_LOST.
 
         The lock file is read again, because the last beat may be too old.

@@ -50,7 +50,7 @@ class Unfinished:
         self.open: dict[str, Open] = _parsed(text)
         self._before = dict(self.open)
 
-    def read(self, reads: Iterable[Read], now: float) -> None:
+    def record_read(self, reads: Iterable[Read], now: float) -> None:
         """Record the segments in `reads` that may still grow, and remove the others in `reads`."""
         for it in reads:
             if it.torn or it.changed > now - FRESH:

@@ -16,7 +16,7 @@ from tests.skips import ALLOWED, SkipGate, allowed_skips
 
 SPARK = "tests/spark/"
 FIRST = (
-    SPARK, "tests/tools/simulator/test_story.py", "tests/test_demo.py",
+    SPARK, "tests/tools/simulator/test_scenario.py", "tests/test_demo.py",
     "tests/tools/benchmarks/measures/test_services.py", "tests/tools/benchmarks/measures/test_contest.py",
     "tests/tools/lab_parts/test_queue_ledger.py", "tests/tools/lab_parts/test_service_ledger.py",
     "tests/test_first_minutes.py",

@@ -8,7 +8,7 @@ import pytest
 QUICK = 1
 
 
-def stories(seeds: Iterable[object], quick: int = QUICK) -> list[Any]:
+def scenarios(seeds: Iterable[object], quick: int = QUICK) -> list[Any]:
     """Return the seeds. All but the first `quick` ones are marked `slow`, because many runs take long."""
     marks = pytest.mark.slow
     return [seed if n < quick else pytest.param(seed, marks=marks) for n, seed in enumerate(seeds)]

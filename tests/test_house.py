@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import conftest, skips
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tools.checking.changed import INSTALLED
 
 ROOT = Path(__file__).parent.parent
@@ -36,8 +36,8 @@ PLANTED = {
     "rooms-of-the-core": ({"mesh.kernel.context.planted": "mesh.kernel.peers"},
                           "mesh.kernel.context is not allowed to import mesh.kernel.peers: - mesh.kernel"),
     "rooms-of-queues":
-        ({"mesh.features.queues.model.lots.planted": "mesh.features.queues.model.part"},
-         "mesh.features.queues.model.lots is not allowed to import mesh.features.queues.model.part: - "),
+        ({"mesh.features.queues.model.envelopes.planted": "mesh.features.queues.model.part"},
+         "mesh.features.queues.model.envelopes is not allowed to import mesh.features.queues.model.part: - "),
     "rooms-of-the-queues-of-a-node":
         ({"mesh.features.queues.node.keeping.planted": "mesh.features.queues.node.moves"},
          "mesh.features.queues.node.keeping is not allowed to import mesh.features.queues.node.moves: - "),
@@ -229,7 +229,7 @@ def run_suite(folder: Path, *arguments: str, ci: str = "true") -> tuple[int, str
     return run(*command, folder=folder, environ={"CI": ci})
 
 
-@pytest.mark.parametrize("processes", stories(["--workers=0", "--workers=2"]))
+@pytest.mark.parametrize("processes", scenarios(["--workers=0", "--workers=2"]))
 def test_an_unlisted_skip_fails_the_session_and_is_named(suite: Path, processes: str) -> None:
     code, output = run_suite(suite, processes)
     assert code == 1

@@ -147,7 +147,7 @@ def adverts(place: Path) -> Target:
     plain = Advert(HERON, "heron", 7, 7710, ("10.0.0.5",))
     good = []
     for reader, advert in zip(readers, (plain, replace(plain, key=KEY)), strict=True):
-        txt = {name.encode(): value for name, value in reader.write(advert).items()}
+        txt = {name.encode(): value for name, value in reader.write_txt(advert).items()}
         good.append(bytes(msgpack.packb([advert.instance, txt, 7710, ["10.0.0.5"]])))
 
     def read(content: bytes) -> bool:
@@ -165,7 +165,7 @@ def adverts(place: Path) -> Target:
         )
         names = [str(host) for host in hosts] if isinstance(hosts, list) else []
         number = port if isinstance(port, int) else None
-        told = [reader.read(str(instance), heard, number, names) for reader in readers]
+        told = [reader.read_advert(str(instance), heard, number, names) for reader in readers]
         for one in told:
             assert one is None or isinstance(one, Near) or len(one.instance) <= 64
         return any(isinstance(one, Advert) for one in told)

@@ -67,7 +67,7 @@ def command(
             return
         publishing = PublishRun(m, key, qos)
         if content is not None:
-            publishing.post(content.encode(errors="surrogateescape"))
+            publishing.post_content(content.encode(errors="surrogateescape"))
         else:
             publishing.post_lines(file or sys.stdin.buffer)
         m.flush()
@@ -95,7 +95,7 @@ class PublishRun:
         self._start = time.monotonic()
         self._look = self._start + SLOW if sys.stderr.isatty() else float("inf")
 
-    def post(self, content: bytes) -> None:
+    def post_content(self, content: bytes) -> None:
         """Post the message, after waiting for space in the window if necessary."""
         while True:
             try:
@@ -113,7 +113,7 @@ class PublishRun:
             print_message("each line is a message; Ctrl-D ends")
         try:
             for line in lines_of(source):
-                self.post(line)
+                self.post_content(line)
         except LocalError as error:
             self._m.flush()
             error.what = f"line {self._count + 1}: {error.what}"

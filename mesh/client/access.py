@@ -50,7 +50,9 @@ class Access:
             return True
         return theirs != b"" and same(proof, prove(self.secret, "listener", mine, theirs, self.where))
 
-    def doubt(self, node: Introduction, signature: bytes, mine: bytes, theirs: bytes) -> tuple[str, str, str]:
+    def check_node(
+        self, node: Introduction, signature: bytes, mine: bytes, theirs: bytes
+    ) -> tuple[str, str, str]:
         """Return the code, reason and hint for a wrong signature or key, or three empty texts.
 
         Nodes of a mesh with keys sign their greeting, and a node always has the same key.
@@ -60,7 +62,7 @@ class Access:
         text = hello_text("listener", mine, theirs, self.where)
         if not verify(node.key, signature, text):
             return "WRONG_SIGNATURE", f"{self.address} did not sign with its key", ""
-        what, hint = self.pins.doubt(node.name, node.key)
+        what, hint = self.pins.pin_key(node.name, node.key)
         return ("OTHER_KEY", what, hint) if what else ("", "", "")
 
     @property

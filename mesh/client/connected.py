@@ -81,7 +81,7 @@ class Connected(NotCopied):
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         """Return the shell that runs the core. The shell must not hold a reference to this client."""
-        return Shell(name, key, 2 * self._timeout, self._way.find, self._events.announce)
+        return Shell(name, key, 2 * self._timeout, self._way.find_access, self._events.announce)
 
     # --- opening and closing ----------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Connected(NotCopied):
         try:
             await anext(self._end)
             async with asyncio.timeout(self._timeout):
-                await shell.open(self._waits)
+                await shell.connect(self._waits)
         except BaseException as error:
             shell.close()  # so that opening can be retried
             await self._end.aclose()

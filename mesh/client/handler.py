@@ -59,7 +59,7 @@ class HandlerSource:
         self._rest: Iterator[Message[Any]] = iter(())
         self._used: Callable[[], None] = lambda: None
 
-    async def next(self) -> tuple[Message[Any], Callable[[], None]] | None:
+    async def next_item(self) -> tuple[Message[Any], Callable[[], None]] | None:
         """Return a message and the function to call when it has been consumed.
 
         Return None when the subscription was ended on purpose.
@@ -103,7 +103,7 @@ class TopicHandler:
             yield HandlerSource(subscription)
 
     async def work(self, source: HandlerSource, stop_on_error: bool) -> None:
-        while (taken := await source.next()) is not None:
+        while (taken := await source.next_item()) is not None:
             message, used = taken
             with nullcontext() if source.tracer is None else source.tracer.processing(message):
                 await self._handle(message, stop_on_error)
@@ -145,7 +145,7 @@ class Handlers:
         self.are_running = False
         self.handed = lambda request: request
 
-    def check(self, function: object, above: str) -> None:
+    def check_function(self, function: object, above: str) -> None:
         """Raise BadType for an unsuitable function, and BadQuery while the handlers run."""
         check_function(function, above)
         if self.are_running:

@@ -70,7 +70,7 @@ class Handling(Posting):
         subscribe(self)  # raises errors in the arguments now
 
         def take(function: Function) -> Function:
-            self._handlers.check(function, '@m.on("sensors/#")')
+            self._handlers.check_function(function, '@m.on("sensors/#")')
             self._handlers.add(TopicHandler(function, subscribe, most))
             return function
 

@@ -72,7 +72,7 @@ class Posting(Connected):
     def _post_prepared(self, message: Prepared, to: str = "") -> Receipt:
         """Post a message that the caller prepared, possibly in another thread."""
         key, content, domain, flags, props, expires, xml = message
-        post = self._publisher.post
+        post = self._publisher.append_message
         number = self._posted(post, key, content, domain, flags, props, expires, to, xml)
         return Receipt(self, domain, number)
 
@@ -105,7 +105,7 @@ class Posting(Connected):
 
     def _check(self, message: Prepared) -> None:
         """Raise the error that `_post_prepared` would raise for the message; callable in any thread."""
-        self._publisher.check(message[0], message[1])
+        self._publisher.check_message(message[0], message[1])
         check_domain_free(message[2])
 
     async def _post_when_room(self, message: Prepared, to: str = "") -> Receipt:

@@ -98,7 +98,7 @@ class Publishing(Posting):
             count = len(slices)
             if count < ENVELOPE_MESSAGES and size < builder.room and size <= builder.most:
                 row = builder.rows.get(key)
-                builder.index.append(self._publisher.row(builder, key) if row is None else row)
+                builder.index.append(self._publisher.add_key(builder, key) if row is None else row)
                 slices.append(content)
                 builder.room -= size
                 return Receipt(self, builder.domain, builder.first + count)
@@ -273,4 +273,4 @@ class Publishing(Posting):
 
         The reason is "" if none waits.
         """
-        return self._publisher.waiting()
+        return self._publisher.waiting_count()

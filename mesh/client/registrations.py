@@ -45,7 +45,7 @@ class Registrations:
     async def aclose(self) -> None:
         """Stop watching. An iterator that is no longer referenced also stops."""
         if self._shell.is_open:
-            self._shell.now().watches.leave(self._address, self._watching)
+            self._shell.now().watches.end_watch(self._address, self._watching)
         if self._watching.error is None:
             self._watching.error = Closed("This watch is closed.")
             self._watching.stirred()

@@ -94,14 +94,14 @@ class Shell(NotCopied):
     def is_open(self) -> bool:
         return self._carrier is not None
 
-    async def open(self, waits: bool) -> None:
+    async def connect(self, waits: bool) -> None:
         """Connect, and wait for the node's WELCOME. Raises: the reason of a failure."""
         self.loop, self._is_planned = asyncio.get_running_loop(), False
         clock = self._around or self.loop
         self._time, self._call_at = clock.time, clock.call_at
         self._carrier = self._carriers(self.loop, self.core, self._turn)
         self.context.now = self._time()
-        await self.core.line.open(waits)
+        await self.core.line.connect(waits)
 
     def close(self) -> None:
         """Send BYE and close the connection, without waiting."""

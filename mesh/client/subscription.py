@@ -94,7 +94,7 @@ class Subscription(Generic[T]):
         try:
             pending = []
             for strand in self._intake.strands:
-                pending.append(keeper.enter(strand))
+                pending.append(keeper.register(strand))
                 entered.append(strand)
             await self._client._within(None, self._replies, pending)
         except BaseException:
@@ -140,7 +140,7 @@ class Subscription(Generic[T]):
         self._batch = None
         keeper = self._keeper()
         self._intake.put_back(rest, failed)
-        await self._replies([keeper.leave(strand) for strand in self._intake.strands])
+        await self._replies([keeper.unregister(strand) for strand in self._intake.strands])
 
     def __aiter__(self) -> Subscription[T]:
         return self
@@ -179,7 +179,7 @@ class Subscription(Generic[T]):
             batch = intake.next_batch()
             if batch is not None:
                 if self._tracer is not None:
-                    self._tracer.received(batch)
+                    self._tracer.trace_received(batch)
                 return batch
             if intake.error is not None:
                 if isinstance(intake.error, Closed):

@@ -43,7 +43,7 @@ class Tracer:
             propagate.inject(carrier)
         return Headers([*headers.items(), *carrier.items()])
 
-    def received(self, messages: Iterable[Message[Any]]) -> None:
+    def trace_received(self, messages: Iterable[Message[Any]]) -> None:
         for message in messages:
             if "traceparent" in message.headers:
                 with self._span("receive", message):

@@ -20,7 +20,7 @@ class NodeAddress:
     cluster: str | None
     environ: Mapping[str, str]
 
-    def find(self, home: str) -> Access:
+    def find_access(self, home: str) -> Access:
         """Return the credentials for the node's current address; `home` names the last node of the client.
 
         Raises: NodeNotFound, KeysRefused, DataDirRefused.

@@ -51,7 +51,7 @@ class Wired:
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
         self._key, self._framing = key, Framing(partial(self._sockets.send, key))
         self._sockets.dial(key, access.address, access.curve)
-        return self._framing.send
+        return self._framing.send_command
 
     def read_arrived(self) -> None:
         if self._key:
@@ -71,7 +71,7 @@ class Wired:
             return
         now = self._time()
         try:
-            message: tuple[c.Command, list[Envelope]] | None = self._framing.received(now, frames)
+            message: tuple[c.Command, list[Envelope]] | None = self._framing.read_command(now, frames)
         except RemoteError as error:
             self._core.on_disconnected(now, key, str(error))
             return

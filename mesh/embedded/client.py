@@ -42,20 +42,20 @@ class Home:
         self.node.start()
         return self.node
 
-    def open(self) -> NodeThread:
+    def node_thread(self) -> NodeThread:
         """Return the thread of the running node. Raises: Closed, or the error that ended the node."""
         if self.node is None:
             raise Closed("The client is not open.", hint="Use it inside `async with mesh.node() as m:`.")
-        self.node.check()
+        self.node.raise_if_ended()
         return self.node
 
-    def find(self, home: str) -> Access:
+    def find_access(self, home: str) -> Access:
         """Return the node's local socket as the client's address; `home` is ignored."""
-        return Access(self.open().began.result().world.bound.ipc)
+        return Access(self.node_thread().began.result().world.bound.ipc)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Carrier:
-        """Return an in-process connection between the client's core and the node. Raises: as `open`."""
-        return Inward(self.open(), loop, core, turn)
+        """Return a connection between the client's core and the node. Raises: as `node_thread`."""
+        return Inward(self.node_thread(), loop, core, turn)
 
 
 class NodeClient(Client):
@@ -100,7 +100,7 @@ class NodeClient(Client):
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         home = self._home
-        return Shell(name, key, 2 * self._timeout, home.find, self._events.announce, home.carrier)
+        return Shell(name, key, 2 * self._timeout, home.find_access, self._events.announce, home.carrier)
 
     async def __aenter__(self) -> Self:
         check_asyncio()
@@ -138,7 +138,7 @@ class NodeClient(Client):
         if node is None or not self._shell.is_open:
             return
         if node.is_forked:
-            node.check()
+            node.raise_if_ended()
         check_loop(self._shell.loop)
         why, node.patience = node.why, self._timeout if drain else 0.0
         try:
@@ -153,7 +153,7 @@ class NodeClient(Client):
 
     def _now(self) -> ClientCore:
         if self._home.node is not None and self._shell.is_open:
-            self._home.node.check()
+            self._home.node.raise_if_ended()
         return super()._now()
 
 

@@ -65,7 +65,7 @@ class NodeThread:
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
 
-    def check(self) -> None:
+    def raise_if_ended(self) -> None:
         """Raise the error that ended the node, if it has ended; in a forked process, raise Closed."""
         if self.is_forked:
             hint = "Open another node after the fork."

@@ -80,7 +80,7 @@ class Backoff(Generic[K]):
     def due_keys(self, now: float) -> list[K]:
         return [key for key, pause in self._pauses.items() if pause.attempt is None and pause.until <= now]
 
-    def begin(self, key: K, attempt: int = 0) -> None:
+    def begin_attempt(self, key: K, attempt: int = 0) -> None:
         """Begin an attempt for a key that has a pause."""
         self._pauses[key].attempt = attempt
 
@@ -88,7 +88,7 @@ class Backoff(Generic[K]):
         """Begin an attempt for each key whose pause is over, and return these keys."""
         found = self.due_keys(now)
         for key in found:
-            self.begin(key)
+            self.begin_attempt(key)
         return found
 
     def attempts(self) -> list[tuple[K, int]]:

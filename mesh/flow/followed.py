@@ -29,7 +29,7 @@ class Followed(Generic[K]):
         self._notes: dict[K, dict[bytes, bytes]] = {}  # only non-empty ones
         self._of: dict[bytes, dict[K, None]] = {}
 
-    def receive(self, uuid: bytes, number: int, sender: str) -> None:
+    def record_number(self, uuid: bytes, number: int, sender: str) -> None:
         """Record the number of a node's message. Raises: RemoteError, unless it is the next number."""
         last = self._received.get(uuid, 0)
         if number != last + 1:

@@ -157,7 +157,7 @@ class InFlight(Generic[K, W, R]):
             if size:
                 self._sizes[stream, waiter] = size
 
-    def covers(self, stream: K, waiter: W, first: int, last: int) -> bool:
+    def has_range(self, stream: K, waiter: W, first: int, last: int) -> bool:
         """Return whether all numbers from `first` to `last` are in flight for the waiter."""
         numbers = self._open.get(stream, {}).get(waiter)
         return numbers is not None and numbers.covers(first, last)

@@ -38,7 +38,7 @@ class KnownByAll(Generic[K]):
             return
         self._waiting.setdefault(key, deque()).append((version, now + self._within, then))
 
-    def review(self, now: float, known: Callable[[K], float], keys: Iterable[K] | None = None) -> None:
+    def end_waits(self, now: float, known: Callable[[K], float], keys: Iterable[K] | None = None) -> None:
         """End the waits of `keys` (`None`: all) that are over; `known(key)` is the version that all know."""
         for key in list(self._waiting if keys is None else keys):
             if key in self._waiting and key not in self._is_busy:

@@ -50,21 +50,21 @@ class OutstandingDeliveries(Generic[R]):
         """Use up `n` tags without a message."""
         self.given += n
 
-    def check(self, first: int, last: int) -> None:
+    def check_tags(self, first: int, last: int) -> None:
         """Check that the tags were used. Raises: RemoteError if they were not."""
         if not 1 <= first <= last <= self.given:
             what = f"the tags {first} to {last} were settled, but the last assigned tag is {self.given}"
             raise RemoteError(what, code="FORGED_ACK")
 
     def settle(self, first: int, last: int) -> list[R]:
-        """Remove and return the outstanding runs of tags `first` to `last`. Raises: as `check`."""
+        """Remove and return the outstanding runs of tags `first` to `last`. Raises: as `check_tags`."""
         if self._runs:
             run = self._runs[0]
             if run.tag == first and run.tag + run.n == last + 1:  # the usual case
                 del self._runs[0]
                 self.out -= run.n
                 return [run]
-        self.check(first, last)
+        self.check_tags(first, last)
         at = max(0, bisect_right(self._runs, first, key=lambda run: run.tag) - 1)
         end, taken, kept = at, list[R](), list[R]()
         while end < len(self._runs) and self._runs[end].tag <= last:

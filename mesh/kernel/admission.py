@@ -60,7 +60,7 @@ class Admission(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(Dialled, lambda fact: self.door.knock(fact.conn)),
-            on_fact(HolderLives, lambda fact: self.door.refuse(fact.conn, fact.hello, fact.refusal)),
+            on_fact(HolderLives, lambda fact: self.door.refuse_hello(fact.conn, fact.hello, fact.refusal)),
             on_fact(HolderGone, lambda fact: self.hello(fact.conn, fact.hello)),
         )
 
@@ -89,7 +89,7 @@ class Admission(Component):
             return
         session, peer = self._clients.session_of(conn), self._neighbours.of(conn)
         if peer is not None:
-            self._meeting.connected(conn, peer)
+            self._meeting.connect_peer(conn, peer)
             self._censuses.compare(conn, command.alive)
         if session is not None:
             self._clients.welcomed(session, command.have if command.boot_seen == self._context.me.boot else 0)
@@ -125,11 +125,11 @@ class Admission(Component):
             hint = "Close some of them, or raise `limits.key_connections` of that node."
             return Refuse("TOO_MANY_CONNECTIONS", what, hint)
         if h.role == CLIENT:
-            session = self._clients.admit(conn, h)
+            session = self._clients.admit_client(conn, h)
             return self._clients.welcome(session, conn) if isinstance(session, Session) else session
         if h.role in self._roles:
             return self._roles[h.role].admit(conn, h)
-        peer = self._meeting.admit(conn, h)
+        peer = self._meeting.admit_peer(conn, h)
         if isinstance(peer, Refuse):
             return peer
         self._understood(conn, peer)
@@ -156,7 +156,7 @@ class Admission(Component):
         if peer is None:
             return
         self._understood(conn, peer)
-        self._meeting.connected(conn, peer)
+        self._meeting.connect_peer(conn, peer)
         self._neighbours.introduced(w.nodes, peer)
         self._censuses.compare(conn, w.alive)
         if conn.role == NODE_DATA:
@@ -186,4 +186,4 @@ class Admission(Component):
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
         self._dialler.apply(peer, peer.link.hello(self._context.clock.now))
-        self._context.facts.publish(LoggedIn(peer, conn))
+        self._context.facts.publish_fact(LoggedIn(peer, conn))

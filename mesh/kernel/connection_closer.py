@@ -59,7 +59,7 @@ class ConnectionCloser:
         """Log how often peers repeated an error that was logged once, a minute after it."""
         for (who, why), count in self._context.refusals.take_counts(self._context.clock.now).items():
             text = f"refused {harmless(f'{who}: {why}')}: {count:,} more times in a minute"
-            self._context.out.note("info", text, ACCESS)
+            self._context.out.log_line("info", text, ACCESS)
 
     def forget_closed(self) -> None:
         for key in [k for k, x in self._conns.items() if x.closed]:

@@ -36,7 +36,7 @@ class Lifecycle:
             else:
                 kind = kind_of(envelope.to) if envelope.to else PUBLISHED
             if is_split:
-                self._parts.disks.check(store, envelope.to if kind == QUEUE else "")
+                self._parts.disks.check_store(store, envelope.to if kind == QUEUE else "")
             restores[kind](position, envelope)
 
     def announce_stop(self) -> None:
@@ -44,7 +44,7 @@ class Lifecycle:
 
         If another process has the identity of this node, only clients are notified.
         """
-        alive = self._parts.neighbours.alive()
+        alive = self._parts.neighbours.living_peers()
         forward = tuple([peer.node.address for peer in alive if peer.node.address][:FORWARD])
         for announce in self._context.face.before_goodbyes:
             announce()

@@ -70,7 +70,7 @@ class NodeCore:
         self._lifecycle.start(Beginning(image, sample, reach, process, is_tight, others or {}, reload))
         self.tick(now, wall)
 
-    def accept(
+    def add_inbound(
         self, key: ConnKey, endpoint: str, trusted: bool, user: str = "", within: bool = False
     ) -> None:
         """Add an inbound connection.
@@ -79,7 +79,7 @@ class NodeCore:
         that embeds this node.
         """
         now = self._clock.now
-        self._context.counters.count("connections")
+        self._context.counters.add_count("connections")
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
@@ -89,7 +89,7 @@ class NodeCore:
             return
         conn.heard = now
         if is_too_long(conn, frames):
-            self._context.counters.count("not_open")
+            self._context.counters.add_count("not_open")
             self._out.send(conn, c.Who())
             return
         try:
@@ -146,7 +146,7 @@ class NodeCore:
         conn = self._conns.pop(key, None)
         if conn is not None and not conn.closed:
             conn.close()
-            self._facts.publish(ConnEnded(conn))
+            self._facts.publish_fact(ConnEnded(conn))
 
     def on_dial_failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
         """Record why a dial failed, and return whether the core will report it."""
@@ -176,12 +176,12 @@ class NodeCore:
         The transport does not know which connection it was.
         """
         self._at(now, wall)
-        self._facts.publish(InboundClosed())
+        self._facts.publish_fact(InboundClosed())
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Handle a node that was found by multicast DNS."""
         self._at(now, wall)
-        self._context.counters.count("adverts")
+        self._context.counters.add_count("adverts")
         if node.uuid != self._context.me.uuid:
             self.parts.neighbours.sighted(node, "mdns")
 
@@ -202,7 +202,7 @@ class NodeCore:
         """Change the address of this node, and announce it."""
         self._at(now, wall)
         self._context.me = msgspec.structs.replace(self._context.me, address=address, also=also)
-        self.parts.neighbours.readdressed()
+        self.parts.neighbours.announce_addresses()
 
     def answer_process(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
         """Answer a question that the node's own process asks, as if a client had asked it.
@@ -226,7 +226,7 @@ class NodeCore:
 
         Messages that arrived meanwhile are still unread, so silence in that time proves nothing.
         """
-        self.parts.neighbours.membership.lagged(seconds)
+        self.parts.neighbours.membership.postpone(seconds)
         self.parts.piecework.lagged(seconds, now)
         for conn in self._conns.values():
             conn.heard = min(conn.heard + seconds, now)
@@ -287,4 +287,4 @@ class NodeCore:
         """Handle the remaining facts of the last event, and set the time of a new one."""
         if self._facts.queue:
             self._facts.dispatch(self._context.face.fact_handlers)
-        self._clock.at(now, wall)
+        self._clock.set_time(now, wall)

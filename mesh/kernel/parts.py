@@ -87,7 +87,7 @@ class Parts(Foundation):
         origins = Origins(context, vouching, mapping, links.solicited.has_grace)
         sender_check = self.sender_check = SenderCheck(context, n, origins, links.solicited, links.items)
         wanted = self.wanted = PeerSubscriptions(
-            context, disk, router, n, demand, questions, arrivals.received
+            context, disk, router, n, demand, questions, arrivals.received_positions
         )
         inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
@@ -100,7 +100,7 @@ class Parts(Foundation):
             first,
             inboxes,
             ClientFeeds(context, settling, paging),
-            arrivals.received,
+            arrivals.received_positions,
             sessions,
         )
         publishing = Publishing(context, sessions, forwarder)

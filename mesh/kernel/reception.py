@@ -63,7 +63,7 @@ class Reception(Component):
         return (
             on_command(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
             on_command(
-                c.Unknown, lambda conn, who, command, _: self._context.counters.count("not_understood")
+                c.Unknown, lambda conn, who, command, _: self._context.counters.add_count("not_understood")
             ),
             on_command(c.PieceAck, lambda conn, who, command, _: self._piecework.on_acked(conn, command)),
         )
@@ -97,7 +97,7 @@ class Reception(Component):
         """Return whether the connection tolerates an unknown command; if so, report it to the sender."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
             return False
-        self._context.counters.count("unknown_commands")
+        self._context.counters.add_count("unknown_commands")
         if conn.unknown.allows(self._context.clock.now):
             self._context.out.send(conn, c.Unknown(command.tag, command.field))
         return True
@@ -119,7 +119,7 @@ class Reception(Component):
             case c.Who() | c.Bye() | c.Refuse():
                 pass  # answering these would never end
             case _:
-                self._context.counters.count("not_open")
+                self._context.counters.add_count("not_open")
                 self._context.out.send(conn, c.Who())
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:

@@ -74,13 +74,13 @@ class Status(Component):
             answer(AskPeers, self._peers),
             answer(AskWhere, self._where),
             answer(AskEvents, self._events),
-            answer(AskInfo, lambda asked: asked.reply(self.info())),
+            answer(AskInfo, lambda asked: asked.reply(self.node_info())),
         )
 
     def start(self, beginning: Beginning) -> None:
         self._process = beginning.process
 
-    def info(self) -> Info:
+    def node_info(self) -> Info:
         """Return the identity, the process and the metrics of this node."""
         me, settings = self._context.me, self._context.settings
         return Info(
@@ -96,7 +96,7 @@ class Status(Component):
         )
 
     def _events(self, asked: IncomingCall[AskEvents]) -> None:
-        events, after = self._context.events.after(asked.ask.after)
+        events, after = self._context.events.events_after(asked.ask.after)
         asked.reply(EventRows(events=events, next=after, boot=self._context.me.boot))
 
     # --- nodes ------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Status(Component):
         if place == ME:
             return self._own()
         uuid = bytes.fromhex(place.rpartition(" ")[2])
-        member, peer = self._neighbours.membership.of(uuid), self._neighbours.peers.get(uuid)
+        member, peer = self._neighbours.membership.member_of(uuid), self._neighbours.peers.get(uuid)
         return None if member is None or peer is None else self._other(member, peer)
 
     def _own(self) -> NodeRow:

@@ -48,7 +48,7 @@ class NodeFile:
                 path, error, "Free space on that disk or repair it, then start the node again."
             ) from error
 
-    def remove(self, state: Path) -> None:
+    def delete(self, state: Path) -> None:
         """Remove the file, if it exists. The node calls this before it releases its data directory."""
         (state / "nodes" / f"{self.name}.json").unlink(missing_ok=True)
 

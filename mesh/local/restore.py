@@ -112,7 +112,7 @@ def _mark(folder: Path, uuid: bytes, boot: int) -> None:
     reach = store.reach
     store.close()
     told = Witness(folder / "witness", uuid, boot)
-    told.write(reach.commits + 1, reach.log + 1)
+    told.record_progress(reach.commits + 1, reach.log + 1)
     told.close()
 
 
@@ -162,7 +162,7 @@ def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
     witness = path.with_name(path.name + WITNESS)
     aside = [each for old in (path, path.with_name(path.name + "-wal"), witness) for each in _move_aside(old)]
     told = Witness(witness, uuid, boot)
-    told.write(reach.commits, reach.log + 1)
+    told.record_progress(reach.commits, reach.log + 1)
     told.close()
     handle, part = mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
     try:

@@ -30,7 +30,7 @@ class SegmentKeeper:
         self._looked: float | None = None  # time of the scan; None: it failed
         self._signature: Signature = ()
 
-    def begin(self, boot: int, now: float) -> int:
+    def recover_segments(self, boot: int, now: float) -> int:
         """Recover segments of earlier boots. Return the highest number that `boot` has used.
 
         The number is 0, except for a node that was restored from a copy, which continues after its old

@@ -77,7 +77,7 @@ class SegmentLog:
             )
 
     def _run(self) -> None:
-        self._writer.begin(time.monotonic())
+        self._writer.recover_segments(time.monotonic())
         refused, closing = 0, False
         while not closing:
             lines, closing = self._gather()

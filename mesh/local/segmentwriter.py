@@ -35,8 +35,8 @@ class SegmentWriter:
         self._try_from = 0.0  # time of the next attempt after a failure
         self._taken = 0  # lines
 
-    def begin(self, now: float) -> None:
-        self._next = replace(self._next, number=self.keeper.begin(self._next.boot, now) + 1)
+    def recover_segments(self, now: float) -> None:
+        self._next = replace(self._next, number=self.keeper.recover_segments(self._next.boot, now) + 1)
         try:
             make_directories(self._place, Path(self._place.anchor), 0o700)
         except OSError as error:

@@ -38,7 +38,7 @@ class SyncTally:
     present: int = 0
     problems: list[Problem] = field(default_factory=list)
 
-    def fail(self, path: str, code: str, text: str) -> None:
+    def count_failure(self, path: str, code: str, text: str) -> None:
         self.problems.append(Problem(path, code, text))
 
 
@@ -60,7 +60,7 @@ def sync(place: Path, to: Path, tally: SyncTally) -> None:
                 safe += _sync_hour(place, to, hour, list(segments), tally)
         except OSError as error:  # all others would fail too
             text = f"{to} cannot be written: {error.strerror}. The other files were not copied."
-            tally.fail("", "CANNOT_WRITE", text)
+            tally.count_failure("", "CANNOT_WRITE", text)
         _write_down(place, found, safe, tally)
 
 
@@ -112,7 +112,7 @@ def _sync_hour(
             tally.present += 1
         else:
             text = f"{to / segment.path} exists with {size:,} bytes, but {place} has {segment.bytes:,}."
-            tally.fail(segment.path, "OTHER_SIZE", text)
+            tally.count_failure(segment.path, "OTHER_SIZE", text)
             continue
         safe.append(segment.name)
     sync_directory(to / hour)  # also for renames of a killed run
@@ -126,7 +126,7 @@ def _copied(place: Path, to: Path, segment: Segment, tally: SyncTally) -> bool:
         return False
     except OSError as error:
         text = f"{place / segment.path} cannot be read: {error.strerror}."
-        tally.fail(segment.path, "CANNOT_READ", text)
+        tally.count_failure(segment.path, "CANNOT_READ", text)
         return False
     _write(to, segment, content)
     tally.copied += 1
@@ -161,4 +161,4 @@ def _write_down(place: Path, found: Sequence[Segment], safe: Sequence[SegmentNam
         text = (
             f"{path} cannot be written: {error.strerror}. The node does not know which snapshots were copied."
         )
-        tally.fail(SYNCED, "CANNOT_WRITE", text)
+        tally.count_failure(SYNCED, "CANNOT_WRITE", text)

@@ -39,9 +39,9 @@ class Mapping:
     def __init__(self, me: str, rules: Sequence[Rule] = (), scope: str = "mesh") -> None:
         self.me = me
         self.scope = scope
-        self.adopt(rules)
+        self.set_rules(rules)
 
-    def adopt(self, rules: Sequence[Rule]) -> None:
+    def set_rules(self, rules: Sequence[Rule]) -> None:
         """Replace the rules, and update all values derived from them."""
         self.rules = tuple(rules)
         self.is_plain = not rules and self.scope == "mesh"  # each node is master of its own clients' messages
@@ -208,12 +208,12 @@ class Mapping:
         is_open = any(claims and not nodes for claims, nodes in zip(parts, named, strict=True))
         return tuple(nodes), is_open or (self.scope == "mesh" and not parts[-1])
 
-    def askable(self, kind: str, text: str, domain: str) -> frozenset[str]:
+    def all_masters(self, kind: str, text: str, domain: str) -> frozenset[str]:
         """Return all nodes that may ever be queried for matching messages."""
         parts = self._claims.of_query(kind, text, domain)
         return frozenset(claim.node for claims in parts for claim in closer(self.me, all_masters(claims)))
 
-    def named(self, kind: str, text: str, domain: str) -> frozenset[str]:
+    def named_nodes(self, kind: str, text: str, domain: str) -> frozenset[str]:
         """Return all nodes that rules name for matching messages, including this one."""
         parts = self._claims.of_query(kind, text, domain)
         return frozenset(claim.node for claims in parts for claim in claims)

@@ -51,75 +51,75 @@ class Backlog(EnvelopeSlices):
     @property
     def gap(self) -> int:
         """The number of messages dropped before waiting slices and not reported yet."""
-        return sum(portion.gap for portion in self) + (self.away.gap if self.away is not None else 0)
+        return sum(slice_.gap for slice_ in self) + (self.away.gap if self.away is not None else 0)
 
     def resize(self, credit: Credit) -> None:
         self._credit = credit
 
-    def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
+    def append(self, slice_: EnvelopeSlice, is_awaited: bool = False) -> None:
         """Append a slice, which may then wait on disk only.
 
         A slice of this node's log is paged out if memory is full, if earlier slices are on disk, or if its
         envelope is not in memory. With `is_awaited`, the publisher waits for the slice and sends little
         meanwhile, so an envelope in memory stays there.
         """
-        parcel = portion.parcel
-        size, messages = portion.size, portion.messages
+        stored = slice_.stored
+        size, messages = slice_.size, slice_.messages
         self.bytes += size
         self.messages += messages
-        if portion.is_first:
-            self._count_first(portion, +1)
-        away, paging = self.away, self._paging if parcel.own and parcel.position else None
+        if slice_.is_first:
+            self._count_first(slice_, +1)
+        away, paging = self.away, self._paging if stored.own and stored.position else None
         if paging is not None:
-            is_here = parcel.is_here
+            is_here = stored.is_here
             # Entries behind others on disk go to the disk, too.
-            if not is_here or (not is_awaited and (away is not None or paging.is_full_for(parcel))):
+            if not is_here or (not is_awaited and (away is not None or paging.is_full_for(stored))):
                 if away is None:
                     away = self.away = DiskBacklog(paging)
-                e = parcel.envelope
-                away.page(portion, size, messages, self.void_at(e) if is_here else e.expires)
+                e = stored.envelope
+                away.page(slice_, size, messages, self.void_at(e) if is_here else e.expires)
                 return
-            paging.count_in_memory(parcel, +1)
-        portion.waiting = True
+            paging.count_in_memory(stored, +1)
+        slice_.waiting = True
         if away is None:
-            self._row.append(portion)
+            self._row.append(slice_)
         else:
-            away.keep_in_memory(portion)
+            away.keep_in_memory(slice_)
 
     def pop(self) -> EnvelopeSlice:
         """Remove and return the first slice, which must be ready."""
         return self._less(self._row.popleft())
 
-    def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        if self.away is not None and self.away.remove(portion):
-            return self._less(portion)
-        return super().remove(portion)
+    def remove_slice(self, slice_: EnvelopeSlice) -> EnvelopeSlice:
+        if self.away is not None and self.away.remove_slice(slice_):
+            return self._less(slice_)
+        return super().remove_slice(slice_)
 
     def take_void(self, is_void: Callable[[EnvelopeSlice], bool]) -> list[EnvelopeSlice]:
         """Remove and return the slices in memory that `is_void` selects."""
-        void = [portion for portion in self if portion.parcel.is_here and is_void(portion)]
+        void = [slice_ for slice_ in self if slice_.stored.is_here and is_void(slice_)]
         if void:
             gone = set(void)
-            self._row = deque(portion for portion in self._row if portion not in gone)
+            self._row = deque(slice_ for slice_ in self._row if slice_ not in gone)
             if self.away is not None:
                 self.away.lose(gone)
-        return [self._less(portion) for portion in void]
+        return [self._less(slice_) for slice_ in void]
 
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all slices.
 
         A slice that was not in memory may have a placeholder for its envelope.
         """
-        for portion in self:
-            self._uncount(portion.parcel)
-        portions = super().take_all()
+        for slice_ in self:
+            self._uncount(slice_.stored)
+        slices = super().take_all()
         if self.away is not None:
-            portions += self.away.take_all()
+            slices += self.away.take_all()
             self.away = None
         self._first = [0, 0]
-        for portion in portions:
-            portion.waiting = False
-        return portions
+        for slice_ in slices:
+            slice_.waiting = False
+        return slices
 
     def fetch(self, then: Callable[[], None]) -> None:
         """Read more slices from disk if the ready ones do not fill the credit.
@@ -132,7 +132,7 @@ class Backlog(EnvelopeSlices):
             return
         if self.bytes - away.bytes >= credit.bytes or len(self._row) >= credit.items:
             return
-        coming = away.next(credit.bytes, min(credit.items, MOST))
+        coming = away.move_next(credit.bytes, min(credit.items, MOST))
 
         def came(here: list[EnvelopeSlice]) -> None:
             if self.away is away and away.coming is coming:  # false after `take_all`
@@ -162,13 +162,13 @@ class Backlog(EnvelopeSlices):
         if void:
             paging.have(void, came)
 
-    def _count(self, portions: Iterable[EnvelopeSlice]) -> None:
-        for portion in portions:
-            if (paging := self._paging_of(portion.parcel)) is not None:
-                paging.count_in_memory(portion.parcel, +1)
+    def _count(self, slices: Iterable[EnvelopeSlice]) -> None:
+        for slice_ in slices:
+            if (paging := self._paging_of(slice_.stored)) is not None:
+                paging.count_in_memory(slice_.stored, +1)
 
-    def _ready(self, portions: list[EnvelopeSlice]) -> None:
-        self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
+    def _ready(self, slices: list[EnvelopeSlice]) -> None:
+        self._row = deque(sorted((*self._row, *slices), key=lambda slice_: slice_.number))
         if not self.away:
             self.away = None
 
@@ -177,7 +177,7 @@ class Backlog(EnvelopeSlices):
 
         Return False if there is no such slice.
         """
-        first = next((portion for portion in self._row if portion.number > number), None)
+        first = next((slice_ for slice_ in self._row if slice_.number > number), None)
         if first is not None:
             first.gap += gap
         return first is not None or (self.away is not None and self.away.leave_gap(gap, number))
@@ -187,7 +187,7 @@ class Backlog(EnvelopeSlices):
         """Whether another persistent slice or initial value may wait."""
         return self.bytes < self._credit.backlog
 
-    def has_room(self, portion: EnvelopeSlice, is_slow: bool) -> bool:
+    def has_room(self, slice_: EnvelopeSlice, is_slow: bool) -> bool:
         """Return whether a transient slice may wait.
 
         With `is_slow` the limit of bytes is that of persistent slices. Initial values do not count, and a
@@ -195,37 +195,37 @@ class Backlog(EnvelopeSlices):
         """
         credit, (first_bytes, first_messages) = self._credit, self._first
         waiting = self.messages - first_messages
-        if credit.messages and waiting + portion.messages > credit.messages and waiting:
+        if credit.messages and waiting + slice_.messages > credit.messages and waiting:
             return False
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
-    def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
+    def giving_way_to(self, slice_: EnvelopeSlice) -> EnvelopeSlice | None:
         """Return the oldest slice that may be dropped to make room for a new one, or None.
 
-        A slice is dropped only under the policy DROP_OLDEST and for a transient `portion`. Only a transient
+        A slice is dropped only under the policy DROP_OLDEST and for a transient `slice_`. Only a transient
         slice is dropped, only if it is in memory, and never one with initial values.
         """
-        if not self._oldest_go or portion.is_persistent:
+        if not self._oldest_go or slice_.is_persistent:
             return None
         return next((each for each in self if not (each.is_persistent or each.is_first)), None)
 
     # --- internals --------------------------------------------------------------------------------------
 
-    def _paging_of(self, parcel: StoredEnvelope) -> Paging | None:
-        return self._paging if parcel.own and parcel.position else None
+    def _paging_of(self, stored: StoredEnvelope) -> Paging | None:
+        return self._paging if stored.own and stored.position else None
 
-    def _uncount(self, parcel: StoredEnvelope) -> None:
-        paging = self._paging_of(parcel)
+    def _uncount(self, stored: StoredEnvelope) -> None:
+        paging = self._paging_of(stored)
         if paging is not None:
-            paging.count_in_memory(parcel, -1)
+            paging.count_in_memory(stored, -1)
 
-    def _count_first(self, portion: EnvelopeSlice, sign: int) -> None:
-        self._first[0] += sign * portion.size
-        self._first[1] += sign * portion.messages
+    def _count_first(self, slice_: EnvelopeSlice, sign: int) -> None:
+        self._first[0] += sign * slice_.size
+        self._first[1] += sign * slice_.messages
 
-    def _less(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        portion.waiting = False
-        if portion.is_first:
-            self._count_first(portion, -1)
-        self._uncount(portion.parcel)
-        return super()._less(portion)
+    def _less(self, slice_: EnvelopeSlice) -> EnvelopeSlice:
+        slice_.waiting = False
+        if slice_.is_first:
+            self._count_first(slice_, -1)
+        self._uncount(slice_.stored)
+        return super()._less(slice_)

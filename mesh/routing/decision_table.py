@@ -103,7 +103,7 @@ class DecisionTable:
                 ruling.entries[serial] = entry
         self._held_up.clear()
 
-    def doubt(self, also: Iterable[PendingForward] = ()) -> None:
+    def mark_outdated(self, also: Iterable[PendingForward] = ()) -> None:
         """Mark all questions to be decided again, after nodes or rules have changed.
 
         The entries in `also` are examined in any case.

@@ -44,46 +44,46 @@ class DiskBacklog:
     @property
     def gap(self) -> int:
         """The number of messages dropped before entries that are on disk only or being read."""
-        return sum(self._gaps.values()) + sum(portion.gap for portion in (*self.coming, *self.void))
+        return sum(self._gaps.values()) + sum(slice_.gap for slice_ in (*self.coming, *self.void))
 
-    def page(self, portion: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
+    def page(self, slice_: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
         """Keep the slice on disk only.
 
         `void_at` is when all its messages have expired (ns since 1970); 0 = never.
         """
-        parcel, number = portion.parcel, portion.number
-        if portion.gap:
-            self._gaps[number] = portion.take_gap()
-        if portion.indices is not None:
-            self._parts[number] = portion.indices, parcel.size, absent(parcel.envelope, void_at)
-        self._paged.add(parcel.position, number, messages, size, void_at)
+        stored, number = slice_.stored, slice_.number
+        if slice_.gap:
+            self._gaps[number] = slice_.take_gap()
+        if slice_.indices is not None:
+            self._parts[number] = slice_.indices, stored.size, absent(stored.envelope, void_at)
+        self._paged.add(stored.position, number, messages, size, void_at)
         self.bytes += size
-        self._paging.page_out(parcel)
+        self._paging.page_out(stored)
 
-    def keep_in_memory(self, portion: EnvelopeSlice) -> None:
-        self.behind.append(portion)
-        self.bytes += portion.size
+    def keep_in_memory(self, slice_: EnvelopeSlice) -> None:
+        self.behind.append(slice_)
+        self.bytes += slice_.size
 
-    def remove(self, portion: EnvelopeSlice) -> bool:
-        if portion not in self.behind:
+    def remove_slice(self, slice_: EnvelopeSlice) -> bool:
+        if slice_ not in self.behind:
             return False
-        self.behind.remove(portion)
-        self.bytes -= portion.size
+        self.behind.remove(slice_)
+        self.bytes -= slice_.size
         return True
 
     def lose(self, gone: Collection[EnvelopeSlice]) -> None:
-        lost = [portion for portion in self.behind if portion in gone]
+        lost = [slice_ for slice_ in self.behind if slice_ in gone]
         if lost:
-            self.behind = deque(portion for portion in self.behind if portion not in gone)
-            self.bytes -= sum(portion.size for portion in lost)
+            self.behind = deque(slice_ for slice_ in self.behind if slice_ not in gone)
+            self.bytes -= sum(slice_.size for slice_ in lost)
 
-    def next(self, size: int, most: int) -> list[EnvelopeSlice]:
+    def move_next(self, size: int, most: int) -> list[EnvelopeSlice]:
         """Move the next slices to be read to `coming`, and return `coming`.
 
         At most `most` slices are read, with about `size` bytes in total: the last slice may exceed `size`.
         """
         while self._paged and size > 0 and len(self.coming) < most:
-            self.coming.append(self._portion(self._paged.pop()))
+            self.coming.append(self._slice(self._paged.pop()))
             size -= self.coming[-1].size
         return self.coming
 
@@ -92,7 +92,7 @@ class DiskBacklog:
         ready, self.coming = self.coming, []
         while self.behind and self.behind[0].number < (self._paged.first or inf):
             ready.append(self.behind.popleft())
-        self.bytes -= sum(portion.size for portion in ready)
+        self.bytes -= sum(slice_.size for slice_ in ready)
         return ready
 
     def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
@@ -101,12 +101,12 @@ class DiskBacklog:
         About `most` slices with about `size` bytes are moved: the rest of a page may exceed `most`, and one
         slice may exceed `size`. `wall` is in ns since 1970.
         """
-        self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
+        self.void = [self._slice(row) for row in self._paged.take_void(wall, most, size)]
         return self.void
 
     def void_came(self) -> list[EnvelopeSlice]:
         void, self.void = self.void, []
-        self.bytes -= sum(portion.size for portion in void)
+        self.bytes -= sum(slice_.size for slice_ in void)
         return void
 
     def take_all(self) -> list[EnvelopeSlice]:
@@ -114,10 +114,10 @@ class DiskBacklog:
 
         A slice that was not in memory may have a placeholder for its envelope.
         """
-        portions = [*self.coming, *self.void, *self.behind]
+        slices = [*self.coming, *self.void, *self.behind]
         while self._paged:
-            portions.append(self._portion(self._paged.pop()))
-        return sorted(portions, key=_number)
+            slices.append(self._slice(self._paged.pop()))
+        return sorted(slices, key=_number)
 
     def leave_gap(self, gap: int, number: int) -> bool:
         """Add `gap` to the first slice with a number above `number`.
@@ -132,14 +132,14 @@ class DiskBacklog:
             first.gap += gap
         return bool(paged or first)
 
-    def _portion(self, row: EntryRow) -> EnvelopeSlice:
+    def _slice(self, row: EntryRow) -> EnvelopeSlice:
         position, count, size, number, void_at = row
         indices, stub = None, nameless(count, void_at)
         if number in self._parts:
             indices, size, stub = self._parts.pop(number)
-        parcel = self._paging.page_in(position, size, stub)
-        return EnvelopeSlice(parcel, indices, waiting=True, number=number, gap=self._gaps.pop(number, 0))
+        stored = self._paging.page_in(position, size, stub)
+        return EnvelopeSlice(stored, indices, waiting=True, number=number, gap=self._gaps.pop(number, 0))
 
 
-def _number(portion: EnvelopeSlice) -> int:
-    return portion.number
+def _number(slice_: EnvelopeSlice) -> int:
+    return slice_.number

@@ -15,7 +15,7 @@ from mesh.wire.expiry import unexpired
 class EnvelopeSlice(Struct, eq=False):
     """A stored envelope, or some of its messages (`indices`), for one feed."""
 
-    parcel: StoredEnvelope
+    stored: StoredEnvelope
     indices: tuple[int, ...] | None = None
     waiting: bool = False  # in the backlog
     number: int = 0  # order in which it was offered to the feed
@@ -25,15 +25,15 @@ class EnvelopeSlice(Struct, eq=False):
 
     @property
     def messages(self) -> int:
-        return self.parcel.envelope.count if self.indices is None else len(self.indices)
+        return self.stored.envelope.count if self.indices is None else len(self.indices)
 
     @property
     def every(self) -> Sequence[int]:
-        return range(self.parcel.envelope.count) if self.indices is None else self.indices
+        return range(self.stored.envelope.count) if self.indices is None else self.indices
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
         """Return whether the slice contains the message; False if the envelope is on disk only."""
-        e = self.parcel.envelope
+        e = self.stored.envelope
         if e.stream != stream or e.domain != domain or not e.first <= number <= e.last:
             return False
         return number in e.number_list(self.every)
@@ -41,18 +41,18 @@ class EnvelopeSlice(Struct, eq=False):
     @property
     def size(self) -> int:
         if self.indices is None:
-            return self.parcel.size
-        return self.parcel.size * len(self.indices) // self.parcel.envelope.count
+            return self.stored.size
+        return self.stored.size * len(self.indices) // self.stored.envelope.count
 
     @property
     def is_persistent(self) -> bool:
         """Whether the envelope has a position in a log."""
-        return self.parcel.position > 0
+        return self.stored.position > 0
 
     @property
     def is_first(self) -> bool:
         """Whether the slice is a value from before the subscription."""
-        return bool(self.parcel.envelope.flags & INITIAL)
+        return bool(self.stored.envelope.flags & INITIAL)
 
     def take_gap(self) -> int:
         gap, self.gap = self.gap, 0
@@ -60,13 +60,13 @@ class EnvelopeSlice(Struct, eq=False):
 
     def is_void(self, wall: int) -> bool:
         """Return whether the envelope is in memory and the slice has expired at `wall` (ns since 1970)."""
-        envelope = self.parcel.envelope
-        is_due = 0 < envelope.expires <= wall and self.parcel.is_here
+        envelope = self.stored.envelope
+        is_due = 0 < envelope.expires <= wall and self.stored.is_here
         return is_due and not unexpired(envelope, self.every, wall)
 
     def trim(self, wall: int) -> Sequence[int]:
         """Remove the messages that have expired at `wall` (ns since 1970), and return their indices."""
-        envelope = self.parcel.envelope
+        envelope = self.stored.envelope
         if not 0 < envelope.expires <= wall:
             return ()
         every = self.every
@@ -83,11 +83,11 @@ class EnvelopeSlice(Struct, eq=False):
 class EnvelopeSlices:
     """Slices in order, with their total `bytes` and `messages`."""
 
-    def __init__(self, portions: Iterable[EnvelopeSlice] = ()) -> None:
+    def __init__(self, slices: Iterable[EnvelopeSlice] = ()) -> None:
         self._row: deque[EnvelopeSlice] = deque()
         self.bytes = self.messages = 0
-        for portion in portions:
-            self.append(portion)
+        for slice_ in slices:
+            self.append(slice_)
 
     def __len__(self) -> int:
         return len(self._row)
@@ -99,25 +99,25 @@ class EnvelopeSlices:
     def first(self) -> EnvelopeSlice:
         return self._row[0]
 
-    def append(self, portion: EnvelopeSlice) -> None:
-        self._row.append(portion)
-        self.bytes += portion.size
-        self.messages += portion.messages
+    def append(self, slice_: EnvelopeSlice) -> None:
+        self._row.append(slice_)
+        self.bytes += slice_.size
+        self.messages += slice_.messages
 
     def pop(self) -> EnvelopeSlice:
         return self._less(self._row.popleft())
 
-    def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        self._row.remove(portion)
-        return self._less(portion)
+    def remove_slice(self, slice_: EnvelopeSlice) -> EnvelopeSlice:
+        self._row.remove(slice_)
+        return self._less(slice_)
 
     def take_all(self) -> list[EnvelopeSlice]:
-        portions = list(self._row)
+        slices = list(self._row)
         self._row.clear()
         self.bytes = self.messages = 0
-        return portions
+        return slices
 
-    def _less(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        self.bytes -= portion.size
-        self.messages -= portion.messages
-        return portion
+    def _less(self, slice_: EnvelopeSlice) -> EnvelopeSlice:
+        self.bytes -= slice_.size
+        self.messages -= slice_.messages
+        return slice_

@@ -96,12 +96,12 @@ class Feed:
         """
         self.queries[query] = position
 
-    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
+    def expect(self, stored: StoredEnvelope, sign: int) -> None:
         """Add (`sign` +1) or subtract (-1) the bytes of an accepted envelope that is being stored.
 
         The caller subtracts them when the envelope is on disk or was refused.
         """
-        self.coming += sign * parcel.size
+        self.coming += sign * stored.size
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         """Return the first position in this node's log that is owed for this topic and not settled.
@@ -113,28 +113,28 @@ class Feed:
 
     # --- input and output -------------------------------------------------------------------------------
 
-    def offer(self, portion: EnvelopeSlice, now: float) -> None:
+    def offer(self, slice_: EnvelopeSlice, now: float) -> None:
         """Send the slice, append it to the backlog, or drop it. A closed feed only releases it."""
-        portion.number = self._offered = self._offered + 1
+        slice_.number = self._offered = self._offered + 1
         if self.closed:
-            self._release(portion.parcel)
+            self._release(slice_.stored)
             return
-        self.matched += portion.messages
-        portion.gap, self.gap = self.gap, 0
+        self.matched += slice_.messages
+        slice_.gap, self.gap = self.gap, 0
         if self.connected and not self._backlog and self._flight.has_room:
             if not self._flight:
                 self._progress = now  # it had nothing to receive until now
-            self._depart(portion)
-        elif self._finds_room(portion, now):
-            self._backlog.append(portion, is_awaited=self.paces and self.alive(now))
+            self._depart(slice_)
+        elif self._finds_room(slice_, now):
+            self._backlog.append(slice_, is_awaited=self.paces and self.alive(now))
         else:
-            self._overrun(portion)
+            self._overrun(slice_)
 
-    def offer_now(self, portion: EnvelopeSlice, now: float) -> bool:
+    def offer_now(self, slice_: EnvelopeSlice, now: float) -> bool:
         """Offer the slice if it can be sent now, and return whether it was offered."""
         if self.closed or not self.connected or self._backlog or not self._flight.has_room:
             return False
-        self.offer(portion, now)
+        self.offer(slice_, now)
         return True
 
     def on_processed(self, total: int, now: float) -> None:
@@ -151,9 +151,9 @@ class Feed:
             raise RemoteError(text, code="FORGED_ACK")
         while flight.used < total:
             flight.used += 1
-            portion = flight.pop()
-            self.delivered += portion.messages
-            self._settle_slice(portion)
+            slice_ = flight.pop()
+            self.delivered += slice_.messages
+            self._settle_slice(slice_)
             self._progress, self._is_overrun = now, False
         self.pump()
 
@@ -167,11 +167,11 @@ class Feed:
         """Send waiting slices as far as the credit allows, read more from disk, and report the last gap."""
         if self.connected and self._backlog:
             while self._backlog.is_ready and self._flight.has_room:
-                portion = self._backlog.pop()
-                if portion.parcel.is_here:
-                    self._depart(portion)
+                slice_ = self._backlog.pop()
+                if slice_.stored.is_here:
+                    self._depart(slice_)
                 else:  # the disk has lost it
-                    self._leave_gap(self._drop(portion, "LOST"))
+                    self._leave_gap(self._drop(slice_, "LOST"))
             self._backlog.fetch(self.pump)
         if self.gap:
             self.tell_gap()
@@ -197,7 +197,7 @@ class Feed:
         """
         self._requeue_all(())
 
-    def leave(self, now: float) -> None:
+    def disconnect(self, now: float) -> None:
         self.connected = False
         self.gone_since = now
 
@@ -209,12 +209,12 @@ class Feed:
         With `frees_memory`, messages in the logs of other masters are dropped, too.
         """
         gap = 0
-        for portion in self._backlog.take_all():
-            if self._stays(portion) and (portion.parcel.own or not frees_memory):
-                portion.gap, gap = portion.gap + gap, 0
-                self._backlog.append(portion)
+        for slice_ in self._backlog.take_all():
+            if self._stays(slice_) and (slice_.stored.own or not frees_memory):
+                slice_.gap, gap = slice_.gap + gap, 0
+                self._backlog.append(slice_)
             else:
-                gap += self._drop(portion, "CUT_OFF")
+                gap += self._drop(slice_, "CUT_OFF")
         self.gap += gap
 
     def close(self) -> None:
@@ -224,8 +224,8 @@ class Feed:
     def clear(self) -> None:
         """Drop all slices, in flight or waiting, without calls of `lost`."""
         self.dropped += self.pending
-        for portion in self._take_everything():
-            self._release(portion.parcel)
+        for slice_ in self._take_everything():
+            self._release(slice_.stored)
 
     # --- state ------------------------------------------------------------------------------------------
 
@@ -257,12 +257,12 @@ class Feed:
         """The bytes that were sent and are not processed yet."""
         return self._flight.bytes
 
-    def parcels(self) -> Iterator[StoredEnvelope]:
+    def all_stored(self) -> Iterator[StoredEnvelope]:
         """Yield the stored envelopes in flight, and those waiting in memory that `Memory` does not count."""
-        yield from (portion.parcel for portion in self._flight)
-        for portion in self._backlog:
-            if not (portion.parcel.own and portion.is_persistent):
-                yield portion.parcel
+        yield from (slice_.stored for slice_ in self._flight)
+        for slice_ in self._backlog:
+            if not (slice_.stored.own and slice_.is_persistent):
+                yield slice_.stored
 
     @property
     def pending(self) -> int:
@@ -276,35 +276,35 @@ class Feed:
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
         """Return whether the message is in flight, or waits in memory."""
-        return any(portion.holds(stream, domain, number) for portion in chain(self._flight, self._backlog))
+        return any(slice_.holds(stream, domain, number) for slice_ in chain(self._flight, self._backlog))
 
     # --- overridden by other kinds of feeds -------------------------------------------------------------
 
-    def _settle_slice(self, portion: EnvelopeSlice) -> None:
-        parcel = portion.parcel
-        if parcel.own:
-            self.position = max(self.position, parcel.position)
-        self._release(parcel)
+    def _settle_slice(self, slice_: EnvelopeSlice) -> None:
+        stored = slice_.stored
+        if stored.own:
+            self.position = max(self.position, stored.position)
+        self._release(stored)
 
-    def _stays(self, portion: EnvelopeSlice) -> bool:
+    def _stays(self, slice_: EnvelopeSlice) -> bool:
         """Return whether the slice is kept for a receiver that is cut off or has lost its state."""
-        return portion.is_persistent
+        return slice_.is_persistent
 
-    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
-        if portion.is_persistent or portion.is_first:
+    def _finds_room(self, slice_: EnvelopeSlice, now: float) -> bool:
+        if slice_.is_persistent or slice_.is_first:
             return self._backlog.has_place
         # Transient slices may wait longer than publishers do: dropping them is worse.
         is_slow = self.paces and self.connected and now - self._sign_of_life(now) < 4 * PROGRESS
-        while not self._backlog.has_room(portion, is_slow):
-            oldest = self._backlog.giving_way_to(portion)
+        while not self._backlog.has_room(slice_, is_slow):
+            oldest = self._backlog.giving_way_to(slice_)
             if oldest is None:
                 return False
-            self._overrun(self._backlog.remove(oldest), portion)
+            self._overrun(self._backlog.remove_slice(oldest), slice_)
         return True
 
-    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
+    def _leave_out(self, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
         self.expired += len(void)
-        self._lost(portion.parcel.envelope, "EXPIRED", len(void))
+        self._lost(slice_.stored.envelope, "EXPIRED", len(void))
 
     def _take_everything(self) -> list[EnvelopeSlice]:
         return [*self._flight.take_all(), *self._backlog.take_all()]
@@ -317,17 +317,17 @@ class Feed:
         Slices in flight that `_stays` rejects are dropped, because the receiver may have lost them.
         """
         flight, waiting = self._flight.take_all(), self._backlog.take_all()
-        lost = [portion for portion in flight if not self._stays(portion)]
+        lost = [slice_ for slice_ in flight if not self._stays(slice_)]
         self._flight.sent = self._flight.used = 0
         # Waiting slices may have been offered before those that the receiver lost.
-        for portion in sorted((*taken, *flight, *waiting), key=lambda portion: portion.number):
-            if portion in lost and portion.parcel.envelope.flags & PROVISIONAL:  # its master will send it
-                self.delivered += portion.messages
-            elif portion in lost:
-                gap += self._drop(portion, "LOST")
+        for slice_ in sorted((*taken, *flight, *waiting), key=lambda slice_: slice_.number):
+            if slice_ in lost and slice_.stored.envelope.flags & PROVISIONAL:  # its master will send it
+                self.delivered += slice_.messages
+            elif slice_ in lost:
+                gap += self._drop(slice_, "LOST")
             else:
-                portion.gap, gap = portion.gap + gap, 0
-                self._backlog.append(portion)
+                slice_.gap, gap = slice_.gap + gap, 0
+                self._backlog.append(slice_)
         self.gap += gap
 
     def _sign_of_life(self, now: float) -> float:
@@ -335,47 +335,47 @@ class Feed:
         progress, said = self._progress, self._said
         return said if said > progress and now - progress < PATIENCE else progress
 
-    def _overrun(self, portion: EnvelopeSlice, newest: EnvelopeSlice | None = None) -> None:
+    def _overrun(self, slice_: EnvelopeSlice, newest: EnvelopeSlice | None = None) -> None:
         """Drop a slice without room, and attach the gap to the slice that follows, or to the end.
 
         `newest` is the slice that the drop makes room for, if it is not the dropped one.
         """
-        gap = self._drop(portion, "OVERRUN")
-        is_old = portion.number < self._offered  # no later slice waits otherwise
-        if not (is_old and self._backlog.leave_gap(gap, portion.number)):
+        gap = self._drop(slice_, "OVERRUN")
+        is_old = slice_.number < self._offered  # no later slice waits otherwise
+        if not (is_old and self._backlog.leave_gap(gap, slice_.number)):
             heir: Feed | EnvelopeSlice = self if newest is None else newest
             heir.gap += gap
         self._is_overrun = True
         self._overran(self)
 
-    def _depart(self, portion: EnvelopeSlice) -> None:
-        void = portion.trim(self._wall())
-        if portion.messages:
-            self._flight.append(portion)
+    def _depart(self, slice_: EnvelopeSlice) -> None:
+        void = slice_.trim(self._wall())
+        if slice_.messages:
+            self._flight.append(slice_)
             self._flight.sent += 1
-            self._send(self, portion)
+            self._send(self, slice_)
         else:
-            self._leave_gap(portion.take_gap())
-            self._release(portion.parcel)
+            self._leave_gap(slice_.take_gap())
+            self._release(slice_.stored)
         if void:
-            self._leave_out(portion, void)
+            self._leave_out(slice_, void)
 
     def _leave_gap(self, gap: int) -> None:
         if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 
-    def _drop(self, portion: EnvelopeSlice, why: str) -> int:
+    def _drop(self, slice_: EnvelopeSlice, why: str) -> int:
         """Drop the slice, and return its messages plus the gap before it."""
-        self.dropped += portion.messages
-        self._lost(portion.parcel.envelope, why, portion.messages)
-        self._release(portion.parcel)
-        return portion.messages + portion.take_gap()
+        self.dropped += slice_.messages
+        self._lost(slice_.stored.envelope, why, slice_.messages)
+        self._release(slice_.stored)
+        return slice_.messages + slice_.take_gap()
 
-    def _release(self, parcel: StoredEnvelope) -> None:
-        if parcel.position:
-            parcel.owed -= 1
-            is_thinner = parcel.shares is not None and parcel.shares.settle(self)
-            if is_thinner or not parcel.owed:
-                self._released(parcel)
-            if parcel.paged:
-                parcel.give_away()
+    def _release(self, stored: StoredEnvelope) -> None:
+        if stored.position:
+            stored.owed -= 1
+            is_thinner = stored.shares is not None and stored.shares.settle(self)
+            if is_thinner or not stored.owed:
+                self._released(stored)
+            if stored.paged:
+                stored.give_away()

@@ -95,7 +95,7 @@ class ForwardTable:
         """
         assert not entry.was_divided
         (hop,), transit = entry.hops, entry.transit
-        self.remove(entry)
+        self.remove_entry(entry)
         entries = [
             replace(
                 entry, envelope=part, serial=entry.serial + part.first - entry.envelope.first,
@@ -121,7 +121,9 @@ class ForwardTable:
         entry.lacking[hop].add(envelope.first, envelope.last)
         self._put_in(entry, hop)
 
-    def assign(self, entry: PendingForward, hops: Collection[str], why: str, is_asking: bool = False) -> None:
+    def set_next_hops(
+        self, entry: PendingForward, hops: Collection[str], why: str, is_asking: bool = False
+    ) -> None:
         """Set the next hops of an entry, which keeps its place in order of arrival.
 
         The answers of a node that stays in `hops` are kept, those of other nodes are dropped. A new node owes
@@ -162,7 +164,7 @@ class ForwardTable:
         deferred, and later ones pass it.
         """
         for line in list(self._lines.get(hop, {}).values()):
-            while self._is_open(line) and (entry := line.first()) is not None:
+            while self._is_open(line) and (entry := line.oldest()) is not None:
                 if not may_leave(entry):
                     break
                 line.drop(entry)
@@ -236,10 +238,10 @@ class ForwardTable:
         if entry.transit is not DONE:
             self.messages -= sum(b - a + 1 for a, b in final)
         if not others:
-            self.remove(entry)
+            self.remove_entry(entry)
         return final
 
-    def remove(self, entry: PendingForward) -> None:
+    def remove_entry(self, entry: PendingForward) -> None:
         if entry.transit is DONE:
             return
         entry.transit = DONE

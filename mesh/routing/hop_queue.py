@@ -35,7 +35,7 @@ class LateEntries:
             heappush(self._heap, entry.serial)
         self._entries[entry.serial] = entry
 
-    def first(self) -> PendingForward:
+    def oldest(self) -> PendingForward:
         """Return the oldest entry, which must exist."""
         while self._heap[0] not in self._entries:
             heappop(self._heap)
@@ -79,12 +79,12 @@ class HopQueue:
         else:
             self.waiting[entry] = None
 
-    def first(self) -> PendingForward | None:
+    def oldest(self) -> PendingForward | None:
         """Return the oldest waiting entry, or None."""
         oldest = next(iter(self.waiting), None)
         if not self.late:
             return oldest
-        late = self.late.first()
+        late = self.late.oldest()
         return late if oldest is None or late.serial < oldest.serial else oldest
 
     def drop(self, entry: PendingForward) -> None:

@@ -58,40 +58,40 @@ class Inbox(Feed):
         Expired slices on disk are read for a later call.
         """
         self._backlog.fetch_void(self._wall(), self.pump)
-        void = self._backlog.take_void(lambda portion: is_void(portion.parcel.envelope))
-        for portion in void:
-            self.buried += portion.messages
-            self._release(portion.parcel)  # not settled: earlier slices still wait
+        void = self._backlog.take_void(lambda slice_: is_void(slice_.stored.envelope))
+        for slice_ in void:
+            self.buried += slice_.messages
+            self._release(slice_.stored)  # not settled: earlier slices still wait
         return void
 
-    def _stays(self, portion: EnvelopeSlice) -> bool:
+    def _stays(self, slice_: EnvelopeSlice) -> bool:
         return True
 
-    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
+    def _finds_room(self, slice_: EnvelopeSlice, now: float) -> bool:
         return True
 
-    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
+    def _leave_out(self, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
         self.buried += len(void)
-        self._bury(portion, void)
+        self._bury(slice_, void)
 
 
-def by_inbox(client: str, reader: str, portions: Sequence[EnvelopeSlice]) -> dict[str, list[EnvelopeSlice]]:
+def by_inbox(client: str, reader: str, slices: Sequence[EnvelopeSlice]) -> dict[str, list[EnvelopeSlice]]:
     """Return the slices by the inbox in which they wait.
 
     Messages to a client as a whole wait in the inbox of `reader`, messages to one session in that of the
     session.
     """
     found: dict[str, list[EnvelopeSlice]] = {}
-    for portion in portions:
-        to = portion.parcel.envelope.to
-        found.setdefault(reader if to == client else to, []).append(portion)
+    for slice_ in slices:
+        to = slice_.stored.envelope.to
+        found.setdefault(reader if to == client else to, []).append(slice_)
     return found
 
 
-def place(portion: EnvelopeSlice) -> tuple[int, bool]:
+def place(slice_: EnvelopeSlice) -> tuple[int, bool]:
     """Return the sort key of the slice in the order of acceptance.
 
     A transient message follows the last stored one before it.
     """
-    parcel = portion.parcel
-    return parcel.position or parcel.after, not parcel.position
+    stored = slice_.stored
+    return stored.position or stored.after, not stored.position

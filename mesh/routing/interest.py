@@ -94,7 +94,7 @@ class Interests:
         wants[by] += 1
         return wants[by] == 1
 
-    def discard(self, query: Query, by: bytes) -> bool:
+    def remove_request(self, query: Query, by: bytes) -> bool:
         """Remove a request for `query` by the requester `by`, and return whether it was the last by `by`."""
         wants = self._wants[query]
         wants[by] -= 1

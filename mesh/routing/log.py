@@ -88,7 +88,7 @@ class Log:
         if not lanes:
             self._lanes.pop(stream, None)
 
-    def accept(
+    def accept_envelope(
         self, lane: StreamLog, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
     ) -> tuple[Accepted, list[Op]]:
         """Accept a new envelope.
@@ -107,9 +107,9 @@ class Log:
         ops: list[Op] = []
         shelf = lane.shelf
         if is_persistent or pieces[-1][0].persistent:  # copies for durable subscriptions come last
-            for parcel, targets in deliveries:
-                if targets and parcel.envelope.persistent:
-                    ops.append(shelf.append(parcel, targets))
+            for stored, targets in deliveries:
+                if targets and stored.envelope.persistent:
+                    ops.append(shelf.append_envelope(stored, targets))
             # The state for deduplication goes into the same transaction as the message: after a crash, one
             # without the other would duplicate or lose the message.
             key = stream_key(envelope)
@@ -135,10 +135,10 @@ class Log:
         Return whether any value that was not stored with the envelope is safely on disk only after the next
         commit.
         """
-        for parcel, _ in accepted.deliveries:
-            if not parcel.is_late:
-                self.passed = max(self.passed, parcel.position)
-            parcel.after = self.passed
+        for stored, _ in accepted.deliveries:
+            if not stored.is_late:
+                self.passed = max(self.passed, stored.position)
+            stored.after = self.passed
         uncertain = [value for value in accepted.values if self._last_on_disk.record_accepted(value)]
         if accepted.values:
             self.retained.put_all(accepted.values)
@@ -195,14 +195,14 @@ class Log:
         return Delete("retained", end.store_key)
 
     def _ends(self, end: RetainedValue) -> None:
-        self.retained.remove(end.key, end.envelope.domain)
+        self.retained.remove_value(end.key, end.envelope.domain)
         self._last_on_disk.record_end(end)
         self._has_ended(end)
 
     def _has_ended(self, end: RetainedValue) -> None:
         sent = max(end.envelope.sent, self._ended.get(end.store_key, 0))
         oldest = self._ended.keep(end.store_key, sent)
-        if oldest is not None and not self._last_on_disk.has(row := oldest[0]):
+        if oldest is not None and not self._last_on_disk.has_value(row := oldest[0]):
             self.shelf.later("retained", row, Delete("retained", row))
 
     def _evicted(self, gone: list[RetainedValue]) -> None:
@@ -212,21 +212,21 @@ class Log:
             self._last_on_disk.forget_topic(evicted.store_key)
             self.shelf.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
-    def refuse(self, lane: StreamLog, accepted: Accepted) -> None:
+    def refuse_accepted(self, lane: StreamLog, accepted: Accepted) -> None:
         """Refuse an envelope that could not be stored.
 
         It is never delivered, not even if resent.
         """
         envelope = accepted.envelope
-        lane.origin.refuse(envelope.first, envelope.last)
-        self.write(lane, envelope)
+        lane.origin.refuse_numbers(envelope.first, envelope.last)
+        self.write_stream(lane, envelope)
         for value in [accepted.end] if accepted.erased else accepted.values:
             self._last_on_disk.restore_previous(value)
-        for parcel, _ in accepted.deliveries:
-            if parcel.position:
-                lane.shelf.delete_released(parcel)
+        for stored, _ in accepted.deliveries:
+            if stored.position:
+                lane.shelf.delete_released(stored)
 
-    def write(self, lane: StreamLog, envelope: Envelope) -> None:
+    def write_stream(self, lane: StreamLog, envelope: Envelope) -> None:
         """Write the state of the stream with the next commit."""
         key = stream_key(envelope)
         lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
@@ -235,7 +235,7 @@ class Log:
         """Finally refuse numbers that have expired here. The refusal outlives a restart."""
         lane = self.lane(envelope.stream, envelope.domain, now)
         lane.origin.give_up(first, last)
-        self.write(lane, envelope)
+        self.write_stream(lane, envelope)
 
     def given_up(self, envelope: Envelope) -> Ranges | None:
         """Return the finally refused numbers that the publisher may not know, or None if there are none."""
@@ -246,13 +246,13 @@ class Log:
             lane.origin.settle(envelope.low)
         return lane.origin.refused
 
-    def restore(
+    def restore_log(
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
     ) -> None:
         self.restore_streams(streams, now)
         rows = sorted(map(RetainedValue.unpack, retained), key=lambda last: last.stamp)
         values = [last for last in rows if not last.envelope.flags & ERASED]
-        self.retained.restore(values)  # values without room stay on disk
+        self.retained.restore_values(values)  # values without room stay on disk
         for last in values:
             self._last_on_disk.is_there(last)
         for last in rows:

@@ -42,8 +42,8 @@ class Merging:
         # By stream: stored envelopes needed here, each with its duplicates.
         self._open: dict[tuple[bytes, str], dict[StoredEnvelope, list[StoredEnvelope]]] = {}
 
-    def select_new(self, parcel: StoredEnvelope) -> tuple[int, ...] | None:
-        return self.news(parcel.envelope)
+    def select_new(self, stored: StoredEnvelope) -> tuple[int, ...] | None:
+        return self.news(stored.envelope)
 
     def news(self, e: Envelope) -> tuple[int, ...] | None:
         """Return the indices of the new messages of an envelope (None: all), and mark these as handed on.
@@ -81,7 +81,7 @@ class Merging:
 
         For streams of which only the highest number is kept, this has no effect.
         """
-        self._seen.forget(e, range(e.count) if indices is None else indices)
+        self._seen.forget_messages(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
         """Record that this node accepted the envelope itself, if one of its keys has backup masters."""
@@ -99,27 +99,27 @@ class Merging:
         elif value.master == source:
             self._seen.add(value)
 
-    def remember(self, parcel: StoredEnvelope) -> None:
-        """Remember a stored envelope that was handed on, until `release`."""
-        self._open.setdefault(_lane(parcel), {})[parcel] = []
+    def remember(self, stored: StoredEnvelope) -> None:
+        """Remember a stored envelope that was handed on, until `settle_duplicates`."""
+        self._open.setdefault(_lane(stored), {})[stored] = []
 
     def waits(self, repeat: StoredEnvelope) -> bool:
         """Attach a duplicate to its first copy, or return `False` if that copy is no longer needed here."""
         e = repeat.envelope
-        for parcel, repeats in reversed(self._open.get(_lane(repeat), {}).items()):
-            if parcel.envelope.last < e.first:
+        for stored, repeats in reversed(self._open.get(_lane(repeat), {}).items()):
+            if stored.envelope.last < e.first:
                 break  # they are in order of number
-            if parcel.envelope.first <= e.last:
+            if stored.envelope.first <= e.last:
                 repeats.append(repeat)
                 return True
         return False
 
-    def release(self, parcel: StoredEnvelope) -> list[StoredEnvelope]:
+    def settle_duplicates(self, stored: StoredEnvelope) -> list[StoredEnvelope]:
         """Return the duplicates that are settled with a stored envelope that is no longer needed."""
-        lane = self._open.get(_lane(parcel), {})
-        repeats = lane.pop(parcel, [])
+        lane = self._open.get(_lane(stored), {})
+        repeats = lane.pop(stored, [])
         if not lane:
-            self._open.pop(_lane(parcel), None)
+            self._open.pop(_lane(stored), None)
         return repeats
 
     def _streams(self, e: Envelope) -> list[MergedStream | None]:
@@ -135,5 +135,5 @@ class Merging:
             self._highest.keep(stream, max(number, self._highest.get(stream, 0)))
 
 
-def _lane(parcel: StoredEnvelope) -> tuple[bytes, str]:
-    return parcel.envelope.stream, parcel.envelope.domain
+def _lane(stored: StoredEnvelope) -> tuple[bytes, str]:
+    return stored.envelope.stream, stored.envelope.domain

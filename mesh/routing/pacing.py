@@ -40,7 +40,7 @@ class Pacing:
         else:
             release()
 
-    def release(self, now: float) -> None:
+    def run_due(self, now: float) -> None:
         """Run the actions whose slices have left or wait for a stopped sink, in order for each source."""
         for source in list(self._held):
             held = self._held[source]

@@ -109,13 +109,13 @@ class Paged:
         self.messages += count
         self.bytes += size
 
-    def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
-        """Remove the next envelopes, at most `lots`, and return their positions.
+    def take_positions(self, envelopes: int, size: int) -> tuple[int, ...]:
+        """Remove the next envelopes, at most `envelopes`, and return their positions.
 
         Once they have `size` bytes, no further envelope is removed; the last one may exceed `size`.
         """
         taken: list[int] = []
-        while self._pages and len(taken) < lots and size > 0:
+        while self._pages and len(taken) < envelopes and size > 0:
             row = self.pop()
             taken.append(row[0])
             size -= row[2]

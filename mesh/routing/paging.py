@@ -32,62 +32,62 @@ class Paging:
         # By position, with the sinks that need it. A stored envelope with one waiting sink need not be here.
         self._shared: dict[int, StoredEnvelope] = {}
 
-    def is_full_for(self, parcel: StoredEnvelope) -> bool:
-        return self._memory.has_no_room(parcel.size + OWN)
+    def is_full_for(self, stored: StoredEnvelope) -> bool:
+        return self._memory.has_no_room(stored.size + OWN)
 
-    def count_in_memory(self, parcel: StoredEnvelope, sign: int) -> None:
+    def count_in_memory(self, stored: StoredEnvelope, sign: int) -> None:
         """Add (`sign` +1) or subtract (-1) the bytes of a stored envelope that waits in memory.
 
         An envelope counts once for each sink that waits for it.
         """
-        self._memory.used += sign * (parcel.size + OWN)
+        self._memory.used += sign * (stored.size + OWN)
 
-    def page_out(self, parcel: StoredEnvelope) -> None:
+    def page_out(self, stored: StoredEnvelope) -> None:
         """Record that a sink waits for the stored envelope on disk, if other sinks share the object."""
-        if parcel.owed > 1 or parcel.shares is not None:
-            self.rest(parcel)
+        if stored.owed > 1 or stored.shares is not None:
+            self.rest(stored)
 
-    def rest(self, parcel: StoredEnvelope) -> None:
+    def rest(self, stored: StoredEnvelope) -> None:
         """Record that a sink that keeps the stored envelope object waits for it on disk."""
-        self._shared[parcel.position] = parcel
-        parcel.paged += 1
-        parcel.give_away()
+        self._shared[stored.position] = stored
+        stored.paged += 1
+        stored.give_away()
 
     def page_in(self, position: int, size: int, stub: Envelope) -> StoredEnvelope:
         """Return the stored envelope at this position for one of its sinks.
 
         If no other sink shares it, `stub` stands for its envelope until the envelope is read.
         """
-        parcel = self._shared.get(position)
-        if parcel is None:
+        stored = self._shared.get(position)
+        if stored is None:
             lacks = size - 64 * stub.count
             return StoredEnvelope(stub, position, self._master, own=True, owed=1, lacks=lacks)
-        self.wake(parcel)
-        return parcel
+        self.drop_waiting(stored)
+        return stored
 
-    def wake(self, parcel: StoredEnvelope) -> None:
+    def drop_waiting(self, stored: StoredEnvelope) -> None:
         """Record that a sink no longer waits for the stored envelope on disk."""
-        parcel.paged -= 1
-        if not parcel.paged:
-            del self._shared[parcel.position]
+        stored.paged -= 1
+        if not stored.paged:
+            del self._shared[stored.position]
 
-    def have(self, portions: Sequence[EnvelopeSlice], then: Callable[[list[EnvelopeSlice]], None]) -> None:
+    def have(self, slices: Sequence[EnvelopeSlice], then: Callable[[list[EnvelopeSlice]], None]) -> None:
         """Call `then` with the slices when their envelopes are in memory, perhaps before this method returns.
 
         Slices that the store has lost are left out. If the store fails, `then` is not called.
         """
-        lacking = [portion.parcel for portion in portions if not portion.parcel.is_here]
+        lacking = [slice_.stored for slice_ in slices if not slice_.stored.is_here]
 
         def read(found: Found) -> None:
             if isinstance(found, MeshError):
                 return  # the store has failed, and the node stops
-            for parcel in lacking:
-                is_wanted = parcel.paged < parcel.owed and not parcel.is_here  # may have changed
-                if is_wanted and parcel.position in found:
-                    parcel.found(found[parcel.position])
-            then([portion for portion in portions if portion.parcel.is_here])
+            for stored in lacking:
+                is_wanted = stored.paged < stored.owed and not stored.is_here  # may have changed
+                if is_wanted and stored.position in found:
+                    stored.found(found[stored.position])
+            then([slice_ for slice_ in slices if slice_.stored.is_here])
 
         if lacking:
-            self._read([parcel.position for parcel in lacking], read)
+            self._read([stored.position for stored in lacking], read)
         else:
-            then(list(portions))
+            then(list(slices))

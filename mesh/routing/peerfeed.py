@@ -55,28 +55,28 @@ class PeerFeed(Feed):
         self.wanted_bytes -= weight(query)
         self.since.pop(query, None)
 
-    def is_due(self, parcel: StoredEnvelope) -> bool:
+    def is_due(self, stored: StoredEnvelope) -> bool:
         """Return whether a query for the envelope starts before its position in the master's log.
 
         Transient envelopes are always due. A repeated envelope may be older than the queries.
         """
-        master, place, envelope = parcel.master, parcel.position, parcel.envelope
+        master, place, envelope = stored.master, stored.position, stored.envelope
         if not place or place > self._asked_until.get(master, 0):
             return True
         queries = [query for query in self.queries if self.since.get(query, {}).get(master, 0) < place]
         domain, xml = envelope.domain, envelope.xml
         return any(wants(query, key, domain, xml) for key in envelope.keys for query in queries)
 
-    def settled(self, master: bytes, position: int) -> bool:
+    def settle_master(self, master: bytes, position: int) -> bool:
         """Settle a master's log up to `position`, and return whether `self.position` has changed."""
         before = self.position
-        for portion in self._unsettled.settle(master, position):
-            super()._settle_slice(portion)
+        for slice_ in self._unsettled.settle(master, position):
+            super()._settle_slice(slice_)
         return self.position != before
 
     def restart(self) -> None:
         gap, again = self._unsettled.trusted, self._unsettled.take_all()
-        self.delivered -= sum(portion.messages for portion in again) + gap
+        self.delivered -= sum(slice_.messages for slice_ in again) + gap
         self.dropped += gap
         self._requeue_all(again, gap)
 
@@ -85,23 +85,23 @@ class PeerFeed(Feed):
 
         They came over another route, and the peer settles them later.
         """
-        for portion in self._backlog.take_all():
-            if portion.parcel.master == master and 0 < portion.parcel.position <= position:
-                self.delivered += portion.messages
-                self.gap += portion.take_gap()
-                self._settle_slice(portion)
+        for slice_ in self._backlog.take_all():
+            if slice_.stored.master == master and 0 < slice_.stored.position <= position:
+                self.delivered += slice_.messages
+                self.gap += slice_.take_gap()
+                self._settle_slice(slice_)
             else:
-                self._backlog.append(portion)
+                self._backlog.append(slice_)
 
     @property
     def is_owed(self) -> bool:
         return super().is_owed or bool(self._unsettled)
 
-    def _settle_slice(self, portion: EnvelopeSlice) -> None:
-        if not portion.is_persistent:
-            super()._settle_slice(portion)
+    def _settle_slice(self, slice_: EnvelopeSlice) -> None:
+        if not slice_.is_persistent:
+            super()._settle_slice(slice_)
             return
-        for oldest in self._unsettled.add_slice(portion):
+        for oldest in self._unsettled.add_slice(slice_):
             super()._settle_slice(oldest)
 
     def _take_everything(self) -> list[EnvelopeSlice]:

@@ -40,9 +40,9 @@ class RestoredDebts:
         self._wanting, self._addressed = wanting, addressed
         self._known: dict[tuple[str, str, str, int, str], Owed] = {}
 
-    def sinks_of(self, parcel: StoredEnvelope) -> Targets:
+    def sinks_of(self, stored: StoredEnvelope) -> Targets:
         """Return the sinks that are owed the stored envelope, each with its messages."""
-        e, place = parcel.envelope, parcel.position
+        e, place = stored.envelope, stored.position
         if len(e.keys) == 1:  # the usual case
             return self._owed(e.keys[0], e).at(place)
         rows_of: dict[Sink, set[int]] = {}

@@ -105,7 +105,7 @@ class Retained:
         if gone := self._put_all(values):
             self.on_evicted(gone)
 
-    def restore(self, values: Iterable[RetainedValue]) -> None:
+    def restore_values(self, values: Iterable[RetainedValue]) -> None:
         """Restore values from the store at start.
 
         Values without room are not reported as evicted.
@@ -223,7 +223,7 @@ class Retained:
         self._settle()
         return list(self._domains.get(key, ()))
 
-    def remove(self, key: str, domain: str) -> None:
+    def remove_value(self, key: str, domain: str) -> None:
         self._settle()
         if (key, domain) in self._topics_of(key):
             self._forget_topic((key, domain))
@@ -254,7 +254,7 @@ class Retained:
         values = chain(self._topics.values(), self._dead.values(), self._lost.values())
         return [last for last in values if not last.is_void(wall)]
 
-    def find(self, query: Query, wall: int) -> Iterator[RetainedValue]:
+    def find_values(self, query: Query, wall: int) -> Iterator[RetainedValue]:
         """Yield unexpired values that match an exact key or a pattern. `wall` is in ns since 1970.
 
         For an XPath use XPathScan, because it may take long.

@@ -30,7 +30,7 @@ class RetainedValueRows:
         """Record that the value is on disk or being written."""
         self._newest[value.store_key] = replace(value, data=b"")
 
-    def has(self, row: bytes) -> bool:
+    def has_value(self, row: bytes) -> bool:
         """Return whether the row has a value on disk or being written."""
         return row in self._newest
 

@@ -37,7 +37,7 @@ class Seen:
         for first, last in e.ranges():
             self._add(ranges, first, last)
 
-    def forget(self, e: Envelope, indices: Iterable[int]) -> None:
+    def forget_messages(self, e: Envelope, indices: Iterable[int]) -> None:
         """Mark the messages at `indices` as not handed on."""
         ranges = self._ranges_of(e)
         for number in e.number_list(indices):

@@ -18,13 +18,13 @@ class Sink(Protocol):
     floors: dict[bytes, int]  # by other master: its log position at the start
     paces: bool  # publishers wait for it while it progresses
 
-    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
+    def expect(self, stored: StoredEnvelope, sign: int) -> None:
         """Add (`sign` +1) or subtract (-1) the bytes of an accepted envelope that is being stored.
 
         The caller subtracts them when the envelope is on disk or was refused.
         """
 
-    def offer(self, portion: EnvelopeSlice, now: float) -> None:
+    def offer(self, slice_: EnvelopeSlice, now: float) -> None:
         """Accept a slice, or drop it according to the policy of the sink."""
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:

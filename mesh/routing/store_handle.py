@@ -29,29 +29,29 @@ class StoreHandle:
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
 
-    def append(self, parcel: StoredEnvelope, owed: OwedShares = ()) -> Append:
+    def append_envelope(self, stored: StoredEnvelope, owed: OwedShares = ()) -> Append:
         """Assign the next position to the envelope, set its sinks, and return the operation to store it."""
-        parcel.position = self.next_position
-        parcel.is_late = self.is_other
+        stored.position = self.next_position
+        stored.is_late = self.is_other
         self.next_position += 1
         self.live += 1
-        parcel.owe(owed)
-        return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
+        stored.owe(owed)
+        return Append(stored.position, stored.envelope.header(), stored.envelope.body)
 
-    def restore(self, parcel: StoredEnvelope, owed: OwedShares) -> None:
+    def restore_envelope(self, stored: StoredEnvelope, owed: OwedShares) -> None:
         """Register a stored envelope from before the start.
 
         Without sinks it is deleted with the next commit.
         """
         self.live += 1
-        parcel.is_late = self.is_other
-        parcel.owe(owed)
+        stored.is_late = self.is_other
+        stored.owe(owed)
         if not owed:
-            self.delete_released(parcel)
+            self.delete_released(stored)
 
-    def delete_released(self, parcel: StoredEnvelope) -> None:
+    def delete_released(self, stored: StoredEnvelope) -> None:
         """With the next commit, delete a stored envelope that has no sinks left."""
-        self.drop_position(parcel.position)
+        self.drop_position(stored.position)
 
     def drop_position(self, position: int) -> None:
         """With the next commit, delete the envelope at this position."""
@@ -59,16 +59,16 @@ class StoreHandle:
         self._rewrites.pop(position, None)
         self._drops.append(position)
 
-    def shrink(self, parcel: StoredEnvelope) -> None:
+    def shrink(self, stored: StoredEnvelope) -> None:
         """With the next commit, cut the envelope on disk, if few of its messages are still owed."""
-        left = parcel.shares.remaining(parcel.envelope) if parcel.shares is not None else ()
+        left = stored.shares.remaining(stored.envelope) if stored.shares is not None else ()
         if left:
-            self.keep_only(parcel, left)
+            self.keep_only(stored, left)
 
-    def keep_only(self, parcel: StoredEnvelope, left: Sequence[int]) -> None:
+    def keep_only(self, stored: StoredEnvelope, left: Sequence[int]) -> None:
         """With the next commit, delete all messages of the envelope on disk except those in `left`."""
-        piece = parcel.envelope.cut(left)
-        self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
+        piece = stored.envelope.cut(left)
+        self._rewrites[stored.position] = Rewrite(stored.position, piece.header(), piece.body)
 
     def later(self, table: str, key: bytes, op: Op) -> None:
         """Queue a change for the next commit, in place of an earlier one of the same row."""

@@ -29,61 +29,61 @@ class Unsettled:
         """The number of messages that are left to the peer."""
         return sum(messages for messages, _ in self._trusted.values())
 
-    def add_slice(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
+    def add_slice(self, slice_: EnvelopeSlice) -> list[EnvelopeSlice]:
         """Add a slice, and return the slices above the limit, which are now left to the peer."""
-        self._rows.setdefault(portion.parcel.master, EnvelopeSlices()).append(portion)
-        self._bytes += portion.size
-        self._rest(portion)
+        self._rows.setdefault(slice_.stored.master, EnvelopeSlices()).append(slice_)
+        self._bytes += slice_.size
+        self._rest(slice_)
         given = []
         while self._bytes > self._bound:
             oldest = self._pop(next(iter(self._rows)))
-            messages, _ = self._trusted.get(oldest.parcel.master, (0, 0))
-            self._trusted[oldest.parcel.master] = (messages + oldest.messages, oldest.parcel.position)
+            messages, _ = self._trusted.get(oldest.stored.master, (0, 0))
+            self._trusted[oldest.stored.master] = (messages + oldest.messages, oldest.stored.position)
             given.append(oldest)
         return given
 
     def settle(self, master: bytes, position: int) -> list[EnvelopeSlice]:
         """Settle a master's log up to `position`, and return the settled slices."""
         settled = []
-        while master in self._rows and self._rows[master].first.parcel.position <= position:
+        while master in self._rows and self._rows[master].first.stored.position <= position:
             settled.append(self._pop(master))
         if position >= self._trusted.get(master, (0, 0))[1]:
             self._trusted.pop(master, None)
         return settled
 
     def take_all(self) -> list[EnvelopeSlice]:
-        portions = [portion for row in self._rows.values() for portion in row]
+        slices = [slice_ for row in self._rows.values() for slice_ in row]
         self._rows.clear()
         self._trusted.clear()
         self._bytes = 0
-        for portion in portions:
-            self._wake(portion)
-        return portions
+        for slice_ in slices:
+            self._wake(slice_)
+        return slices
 
     def _pop(self, master: bytes) -> EnvelopeSlice:
-        portion = self._rows[master].pop()
+        slice_ = self._rows[master].pop()
         if not self._rows[master]:
             del self._rows[master]
-        self._bytes -= portion.size
-        self._wake(portion)
-        return portion
+        self._bytes -= slice_.size
+        self._wake(slice_)
+        return slice_
 
-    def _rest(self, portion: EnvelopeSlice) -> None:
-        paging, parcel = self._paging, portion.parcel
-        if paging is None or not parcel.own:
+    def _rest(self, slice_: EnvelopeSlice) -> None:
+        paging, stored = self._paging, slice_.stored
+        if paging is None or not stored.own:
             return
-        if parcel.is_here and not paging.is_full_for(parcel):
-            paging.count_in_memory(parcel, +1)
+        if stored.is_here and not paging.is_full_for(stored):
+            paging.count_in_memory(stored, +1)
         else:
-            paging.rest(parcel)
-            self._resting.add(portion.number)
+            paging.rest(stored)
+            self._resting.add(slice_.number)
 
-    def _wake(self, portion: EnvelopeSlice) -> None:
-        paging, parcel = self._paging, portion.parcel
-        if paging is None or not parcel.own:
+    def _wake(self, slice_: EnvelopeSlice) -> None:
+        paging, stored = self._paging, slice_.stored
+        if paging is None or not stored.own:
             return
-        if portion.number in self._resting:
-            self._resting.discard(portion.number)
-            paging.wake(parcel)
+        if slice_.number in self._resting:
+            self._resting.discard(slice_.number)
+            paging.drop_waiting(stored)
         else:
-            paging.count_in_memory(parcel, -1)
+            paging.count_in_memory(stored, -1)

@@ -15,28 +15,28 @@ class Upstream:
         self.received = 0
         self._open: OrderedDict[int, StoredEnvelope] = OrderedDict()
 
-    def receive(self, parcel: StoredEnvelope) -> bool:
+    def record_envelope(self, stored: StoredEnvelope) -> bool:
         """Record a stored envelope, and return whether it is new.
 
         After a reconnect the master resends unsettled stored envelopes.
         """
-        if parcel.position <= self.received:
+        if stored.position <= self.received:
             return False
-        self.received = parcel.position
-        self._open[parcel.position] = parcel
+        self.received = stored.position
+        self._open[stored.position] = stored
         return True
 
     def open_at(self, position: int) -> StoredEnvelope | None:
         return self._open.get(position)
 
-    def release(self, parcel: StoredEnvelope) -> bool:
+    def release_envelope(self, stored: StoredEnvelope) -> bool:
         """Record that a stored envelope is no longer needed here.
 
         Return whether the settled position moved.
         """
         oldest = next(iter(self._open), 0)
-        self._open.pop(parcel.position, None)
-        return parcel.position == oldest
+        self._open.pop(stored.position, None)
+        return stored.position == oldest
 
     @property
     def settled(self) -> int:

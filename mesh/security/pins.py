@@ -21,7 +21,7 @@ class Pins:
     def __init__(self, state: Path, cluster: str) -> None:
         self._directory = state / "pins" / cluster
 
-    def doubt(self, name: str, key: bytes) -> tuple[str, str]:
+    def pin_key(self, name: str, key: bytes) -> tuple[str, str]:
         """Pin the key of a node at first contact.
 
         Return (problem, advice) if another key is pinned; that key stays pinned. Otherwise, or if the pinned

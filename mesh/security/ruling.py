@@ -55,7 +55,7 @@ class Admin:
         """Record that a list was seen, so that no change is based on an older one."""
         write_rules_seen(self.state, self.cluster, self.key, stamp)
 
-    def check(self, found: RulesTold) -> None:
+    def check_list(self, found: RulesTold) -> None:
         """Check the signature of the list, and that it is not outdated, and record it as seen.
 
         Raises: KeysRefused, LocalError.
@@ -107,7 +107,7 @@ def new_rules(
     """
     admin = _admin(cluster, found.admin, environ) if cluster else None
     if admin is not None:
-        admin.check(found)
+        admin.check_list(found)
     agreed = next_list(found, change)
     if agreed is None:
         return None

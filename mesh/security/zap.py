@@ -45,14 +45,14 @@ class ZapGate:
         self._proven = Bounded[str, None](PROVEN)
         self._came = Bounded[str, deque[float]](ADDRESSES)  # times of the newest keys of each address
 
-    def decide(self, request: list[bytes], now: float) -> ZapVerdict:
+    def verdict(self, request: list[bytes], now: float) -> ZapVerdict:
         """Return the verdict on a request: version, id, domain, address, identity, mechanism, credentials."""
         try:
             return self._decide(request, now)
         except Exception as error:  # an error never admits
             return ZapVerdict(b"500", f"{type(error).__name__}: {error}"[:200])
 
-    def proven(self, user: str) -> None:
+    def mark_proven(self, user: str) -> None:
         self._pending.pop(user, None)
         self._proven.keep(user, None)
 

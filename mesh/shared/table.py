@@ -42,7 +42,7 @@ class RowTable:
         """Iterate over all rows, in the order of their positions."""
         return (self._rows[name] for _, name in self._places)
 
-    def get(self, name: str) -> SharedRow | None:
+    def get_row(self, name: str) -> SharedRow | None:
         """Return the row of that name, which may be a deletion, or None."""
         return self._rows.get(name)
 

@@ -31,7 +31,7 @@ class Backing:
         self._data, self._workers = data, workers
         self._under_way = Lock()
 
-    def begin(self) -> None:
+    def start_copy(self) -> None:
         """Start a copy without blocking.
 
         A copy in progress serves this request, too.

@@ -118,7 +118,7 @@ class Driver:
     # --- connection events ------------------------------------------------------------------------------
 
     def on_connected(self, key: Hashable, endpoint: str, trusted: bool, user: str) -> None:
-        self.call(lambda *_: self.core.accept(key, endpoint, trusted, user), "a new connection")
+        self.call(lambda *_: self.core.add_inbound(key, endpoint, trusted, user), "a new connection")
 
     def received(self, key: Hashable, frames: list[bytes]) -> None:
         if self._is_wary and not self._may_hear(key, frames):
@@ -132,7 +132,7 @@ class Driver:
     def came_within(self, program: Program) -> None:
         """Accept the program of this process as a client."""
         ipc = self.world.bound.ipc
-        self.call(lambda *_: self.core.accept(program, ipc, True, within=True), "a new connection")
+        self.call(lambda *_: self.core.add_inbound(program, ipc, True, within=True), "a new connection")
 
     def on_command(self, program: Program, command: Command, envelopes: Sequence[Envelope]) -> None:
         # Not among the suspect messages: another process would not receive it.
@@ -204,7 +204,7 @@ class Driver:
         self._timer = None
         now = time.monotonic()
         late = now - self._due
-        self.lag.note(late, now)
+        self.lag.record_lateness(late, now)
         if late > LATE:
             # Input that arrived meanwhile is read before a peer counts as silent or a request as expired.
             self.call(lambda now, _: self.core.lagged(late, now), "a pause")

@@ -11,7 +11,7 @@ class Lag:
     def __init__(self) -> None:
         self._last: deque[tuple[float, float]] = deque(maxlen=1000)
 
-    def note(self, late: float, now: float) -> None:
+    def record_lateness(self, late: float, now: float) -> None:
         self._last.append((now, max(0.0, late)))
 
     def p99(self, now: float) -> float:

@@ -51,7 +51,7 @@ class ShellEvents:
         Events of the kinds that strangers can cause are dropped if they repeat too often.
         """
         if kind == "advert":
-            self._driver.core.parts.context.counters.count("adverts_rejected")
+            self._driver.core.parts.context.counters.add_count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
             return
         self._driver.call(partial(self._driver.core.report_event, kind, text, level=level), "an event")

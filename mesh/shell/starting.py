@@ -231,7 +231,7 @@ def _write_file(config: Config, held: Holdings, world: World, state: Path, undo:
         keyed=held.keys is not None,
         snapshots=str(held.snapshots_dir) if held.snapshots is not None else "",
     )
-    undo.callback(file.remove, state)
+    undo.callback(file.delete, state)
     file.write(state)
 
 

@@ -87,7 +87,7 @@ class World:
             Proven: lambda it: sockets.proven(it.conn, it.user, it.is_node),
             WriteLine: lambda it: self._record(it.line),
             LogLine: _log,
-            Backup: lambda it: backing.begin(),
+            Backup: lambda it: backing.start_copy(),
             SetLevel: lambda it: set_level(it.logger, it.level),
             Stop: self._stop,
         }

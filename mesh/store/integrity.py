@@ -48,7 +48,7 @@ class Audit:
                 return True
         except TypeError:
             pass  # a flipped bit can turn bytes into a number
-        self.note(f"{name} is damaged")
+        self.record_loss(f"{name} is damaged")
         return False
 
     def envelopes(self, rows: Iterable[tuple[int, bytes, bytes, object]]) -> Iterator[Stored]:
@@ -62,7 +62,7 @@ class Audit:
             if is_sound:
                 yield position, header, body
             else:
-                self.note(f"envelope {position} is damaged")
+                self.record_loss(f"envelope {position} is damaged")
             if position != last + 1:
                 if first <= last:
                     self.count_positions(first, last)
@@ -80,18 +80,18 @@ class Audit:
     def count_positions(self, first: int, last: int) -> None:
         """Count the positions first..last, which hold envelopes or were dropped."""
         if not FIRST_POSITION <= first <= last:
-            self.note(f"out of range: {_positions(first, last)}")
+            self.record_loss(f"out of range: {_positions(first, last)}")
         elif self._account.overlaps(first, last):
-            self.note(f"counted twice: {_positions(first, last)}")
+            self.record_loss(f"counted twice: {_positions(first, last)}")
         else:
             self._account.add(first, last)
 
     def finish(self, next_position: int) -> None:
         """After all rows were read, record missing positions, and the highest one if it is too high."""
         for first, last in self._account.missing(FIRST_POSITION, next_position - 1):
-            self.note(f"missing: {_positions(first, last)}")
+            self.record_loss(f"missing: {_positions(first, last)}")
         if self._account.top() >= next_position:
-            self.note(f"envelope {self._account.top()} is past the end, position {next_position}")
+            self.record_loss(f"envelope {self._account.top()} is past the end, position {next_position}")
 
     def unaccounted(self, wanted: Ranges) -> list[tuple[int, int]]:
         """Return the ranges of `wanted` that were not counted so far."""
@@ -100,9 +100,9 @@ class Audit:
     def lacks(self, wanted: Ranges) -> None:
         """Record uncounted positions of `wanted` as missing, after all rows about them were read."""
         for first, last in self.unaccounted(wanted):
-            self.note(f"missing: {_positions(first, last)}")
+            self.record_loss(f"missing: {_positions(first, last)}")
 
-    def note(self, loss: str) -> None:
+    def record_loss(self, loss: str) -> None:
         self._losses.append(loss)
 
     @property

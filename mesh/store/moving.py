@@ -30,7 +30,7 @@ class Place:
     def __post_init__(self) -> None:
         self.next_position = self.image.next_position
 
-    def append(self, header: bytes, body: bytes) -> Append:
+    def append_op(self, header: bytes, body: bytes) -> Append:
         self.next_position += 1
         return Append(self.next_position - 1, header, body)
 
@@ -112,7 +112,7 @@ def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
     for batch in misplaced.batches():
         ops: list[Op] = []
         for position, header, body in old.store.read(batch):
-            append = new.append(header, body)
+            append = new.append_op(header, body)
             ops.append(append)
             if key := keys.get(position.to_bytes(8)):
                 ops.append(Put(PART, key[:-8] + append.position.to_bytes(8), parts[key]))

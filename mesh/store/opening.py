@@ -185,7 +185,7 @@ def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
     """
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     if witness.known is None and not accept_rollback:
-        witness.write(0, FIRST_POSITION)
+        witness.record_progress(0, FIRST_POSITION)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ class Refusals:
     def __init__(self) -> None:
         self._rows: dict[bytes, Ranges] = {}
 
-    def refuse(self, ops: Iterable[Op]) -> None:
+    def record(self, ops: Iterable[Op]) -> None:
         """Record the numbers of operations that were not written."""
         for op in ops:
             if isinstance(op, Put) and op.numbers is not None:
@@ -37,7 +37,7 @@ class Refusals:
         stream, refused = OriginStream.unpack(op.value), self._rows[op.key]
         refused.drop_below(stream.low)  # already known to its publisher
         for first, last in refused:
-            stream.refuse(first, last)
+            stream.refuse_numbers(first, last)
         if not refused:
             del self._rows[op.key]
         return replace(op, value=stream.pack())

@@ -167,7 +167,7 @@ class DiskSpace:
         else:
             self._run_short("no space for the reserve")
 
-    def release(self) -> None:
+    def release_reserve(self) -> None:
         """Release the reserve after a write failed for lack of space, and report a new shortage."""
         if self._wanted:
             self._full_at, self._left_then = self._clock(), self._left

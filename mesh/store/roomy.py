@@ -56,18 +56,18 @@ class Roomy:
         try:
             self._store.commit(ops)
         except StoreFull:
-            self.release()
+            self.release_reserve()
             if grows:
                 self.refused += 1
                 raise
             self._store.checkpoint()  # restarts the log, which need not grow then
             self._store.commit(ops)
         if self._store.is_cramped:
-            self.release()
+            self.release_reserve()
             self._store.checkpoint()
 
-    def release(self) -> None:
-        self._room.release()
+    def release_reserve(self) -> None:
+        self._room.release_reserve()
 
     @property
     def is_tight(self) -> bool:

@@ -60,11 +60,11 @@ def read_counters(db: Database, audit: Audit) -> StoreProgress:
 def _read_counters(db: Database, audit: Audit, tables: Sequence[str], columns: str) -> StoreProgress:
     found = {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     if found != {text.encode() for text in tables}:
-        audit.note("the description of its tables is damaged")
+        audit.record_loss("the description of its tables is damaged")
         return StoreProgress(0, 0)
     row = db.execute(f"SELECT {columns}, crc FROM meta WHERE id = 1").fetchone()
     if row is None:
-        audit.note("the count of positions is missing")
+        audit.record_loss("the count of positions is missing")
     elif audit.is_sound("the count of positions", row[:-1], row[-1]):
         return StoreProgress(row[0], row[1] if len(row) > 2 else 0)
     return StoreProgress(0, 0)
@@ -95,7 +95,7 @@ def read_all(db: Database, audit: Audit) -> tuple[StoreProgress, dict[str, dict[
     # A damaged page can hide rows of the side tables, whose keys are not counted.
     for (words,) in db.execute("PRAGMA integrity_check(5)"):
         if words != b"ok":
-            audit.note(words.decode(errors="replace"))
+            audit.record_loss(words.decode(errors="replace"))
     return counters, tables
 
 
@@ -127,7 +127,7 @@ def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:
     for name, key, value, crc in db.execute("SELECT * FROM side NOT INDEXED"):
         row = f"row {key!r:.80} of table {name!r:.80}"
         if name not in names:
-            audit.note(f"{row} is damaged")
+            audit.record_loss(f"{row} is damaged")
         elif audit.is_sound(row, (name, key, value), crc):
             tables[names[name]][key] = value
     return tables

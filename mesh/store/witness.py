@@ -78,7 +78,7 @@ class Witness:
         known = [it.commits if it is not None and it.store == store else -1 for it in slots]
         self._next = 0 if known[0] <= known[1] else SLOT  # the older or the damaged slot
 
-    def write(self, commits: int, next_position: int) -> None:
+    def record_progress(self, commits: int, next_position: int) -> None:
         """Record the progress of the store, durably."""
         told = Statement(self._store, self._boot, commits, next_position)
         os.pwrite(self._file, told.pack().ljust(SLOT, b"\0"), self._next)

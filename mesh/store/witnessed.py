@@ -106,13 +106,13 @@ class Witnessed:
         self._is_told = True
         for is_last in (False, True):
             try:
-                self._witness.write(self.reach.commits, self.reach.log + 1)
+                self._witness.record_progress(self.reach.commits, self.reach.log + 1)
                 return
             except OSError as error:
                 if not is_full(error):
                     self._failure = broken(self._witness.path, error)
                     raise self._failure from error
-                self._store.release()
+                self._store.release_reserve()
                 self._is_told = not is_last  # retried later
 
     # --- rolled-back stores -----------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class Committer:
                 yield from self.settle([job])
             return
         if isinstance(error, StoreFull):
-            self._refusals.refuse(jobs[0].ops)
+            self._refusals.record(jobs[0].ops)
             self._given_up += [op.position for op in jobs[0].ops if isinstance(op, Append)]
         yield jobs, error
 

@@ -72,7 +72,7 @@ class LinkReceiver:
     def __init__(self) -> None:
         self.have: int = 0
 
-    def accept(self, number: int) -> bool:
+    def accept_number(self, number: int) -> bool:
         """Record the number if it is the next one, and return whether it is.
 
         False means a duplicate. Raises: RemoteError, if a number is missing.

@@ -56,7 +56,7 @@ class MultiPathStream(OriginStream):
         self._turns: DeferredNumbers | None = None  # set once anything was deferred
         self._now = 0.0
 
-    def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
+    def accept_numbers(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
         """Accept numbers from the publisher itself; see `accept_by`."""
         return self.accept_by(PUBLISHER, first, last, low, self._now)
 
@@ -88,7 +88,7 @@ class MultiPathStream(OriginStream):
         self._turns = self._turns or DeferredNumbers(LEGS)
         self._turns.defer(leg, first, now)
 
-    def refuse(self, first: int, last: int) -> None:
+    def refuse_numbers(self, first: int, last: int) -> None:
         """Forget numbers that could not be accepted after all."""
         self.above.remove(first, last)
 

@@ -30,7 +30,7 @@ class OriginStream:
         self.second: Ranges | None = None
         self._forgotten = 1  # below this, holes are forgotten
 
-    def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
+    def accept_numbers(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
         """Record the numbers first..last, and return the ranges that are new; [] means a duplicate.
 
         Raises StaleSequence for a resend so old that its state is forgotten.
@@ -70,7 +70,7 @@ class OriginStream:
         if len(self.above) > MAX_RANGES:
             self._forgotten = self.above.drop_lowest() + 1
 
-    def refuse(self, first: int, last: int) -> None:
+    def refuse_numbers(self, first: int, last: int) -> None:
         """Permanently refuse accepted numbers whose messages could not be passed on."""
         self.above.remove(first, last)
         self.give_up(first, last)

@@ -21,7 +21,7 @@ class Promises:
         """Return the number of streams with open numbers."""
         return len(self._open)
 
-    def open(self, stream: bytes, first: int, last: int) -> None:
+    def add_numbers(self, stream: bytes, first: int, last: int) -> None:
         if stream not in self._open:
             self._open[stream] = Ranges()
         self._open[stream].add(first, last)

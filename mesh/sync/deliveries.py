@@ -30,7 +30,7 @@ class Deliveries(delivery.Deliveries[T]):
     """
 
     def __init__(self, thread: LoopThread, it: delivery.Deliveries[T]) -> None:
-        super().__init__(it._lot, it._places, it._hands, it._reader)
+        super().__init__(it._queued, it._places, it._hands, it._reader)
         self._thread = thread
 
     @overload

@@ -38,7 +38,7 @@ class ThreadDelivery(delivery.Delivery[T]):
             it._value,
             it._tries,
             it._hands,
-            it._lot,
+            it._queued,
             it._place,
             thread,
         )

@@ -34,7 +34,7 @@ class ThreadQueue:
         self._run, self._left = client._run, client._left
 
     def post(self, content: Content, **options: Unpack[PutOptions]) -> Receipt:
-        self._thread.check()
+        self._thread.raise_if_ended()
         message, how = self._aio._prepared(content, **options)
         self._aio._check(message)
         return self._client._post(len(message[1]), partial(self._aio._posted_when_room, message, how))

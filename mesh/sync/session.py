@@ -109,12 +109,12 @@ class ThreadClient(NotCopied):
 
     @property
     def name(self) -> str:
-        self._thread.check()
+        self._thread.raise_if_ended()
         return self._aio.name
 
     @property
     def cluster(self) -> str:
-        self._thread.check()
+        self._thread.raise_if_ended()
         return self._aio.cluster
 
     def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -150,7 +150,7 @@ class ThreadClient(NotCopied):
     # --- publishing -------------------------------------------------------------------------------------
 
     def post(self, key: str, content: Content, **options: Unpack[PublishOptions]) -> Receipt:
-        self._thread.check()
+        self._thread.raise_if_ended()
         message = self._aio._prepared(key, content, **options)
         self._aio._check(message)
         return self._post(len(message[1]), partial(self._aio._post_when_room, message))
@@ -159,7 +159,7 @@ class ThreadClient(NotCopied):
         """Queue a message of `size` bytes for the client's thread. Raises: WouldBlock."""
         receipt = Receipt(self._run_within)
         if self._posts.add(receipt, size, post):
-            self._thread.begin(self._take_posts)
+            self._thread.start_coroutine(self._take_posts)
         return receipt
 
     async def _take_posts(self) -> None:

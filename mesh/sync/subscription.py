@@ -130,7 +130,7 @@ class Subscription(Generic[T]):
         if self._thread.is_ours and not self._thread.is_open:
             self._made._check_entered()
             return None
-        asked = self._thread.begin(self._following, number)
+        asked = self._thread.start_coroutine(self._following, number)
         try:
             return asked.result(timeout)
         except CancelledError:

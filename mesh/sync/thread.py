@@ -72,7 +72,7 @@ class LoopThread:
     def is_open(self) -> bool:
         return self._is_open
 
-    def check(self) -> None:
+    def raise_if_ended(self) -> None:
         """Raise Closed before the start, after the end, and in a forked process."""
         if not self.is_ours:
             hint = "Connect again after the fork."
@@ -83,10 +83,12 @@ class LoopThread:
             )
             raise Closed("The client is not open.", hint=hint)
 
-    def begin(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Start a coroutine in the thread. Raises: Closed, as `check` does."""
+    def start_coroutine(
+        self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Start a coroutine in the thread. Raises: Closed, as `raise_if_ended` does."""
         with self._lock:
-            self.check()
+            self.raise_if_ended()
             return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop)
 
     def run(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -94,7 +96,7 @@ class LoopThread:
 
         An interrupt of the wait (Ctrl-C) cancels the coroutine.
         """
-        future = self.begin(function, *args, **kwargs)
+        future = self.start_coroutine(function, *args, **kwargs)
         try:
             return future.result()
         except CancelledError:

@@ -117,8 +117,8 @@ class Clock:
         self._timers.clear()
         self._disarm()
 
-    def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the timers in `loop`, until another loop is entered."""
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Call the timers in `loop`, until another loop is set."""
         self._disarm()
         self._loop = loop
         self._arm()

@@ -213,7 +213,7 @@ class Mesh:
             await m.pass_time(60)
         """
         self._check_open()
-        self._passing.enter()
+        self._passing.use_running_loop()
         await self._passing.let(seconds("duration", duration, zero=True))
 
     async def joined(self, limit: float = JOINED) -> None:
@@ -231,7 +231,7 @@ class Mesh:
             await m.joined()
         """
         self._check_open()
-        self._passing.enter()
+        self._passing.use_running_loop()
         await self._passing.let(seconds("limit", limit), self._is_joined)
         if not self._is_joined():
             what = f"Some nodes did not see exactly the nodes that they can reach, within {limit:g} s."
@@ -277,7 +277,7 @@ class Inhabited:
 
     def enter(self) -> None:
         self._mesh._check_open()
-        self._mesh._passing.enter()
+        self._mesh._passing.use_running_loop()
 
 
 __all__ = ["Mesh"]

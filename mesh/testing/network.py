@@ -132,8 +132,8 @@ class Network:
 
     # --- turns --------------------------------------------------------------------------------------------
 
-    def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Deliver messages in turns of `loop`, until another loop is entered."""
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Deliver messages in turns of `loop`, until another loop is set."""
         self._loop, self._is_planned = loop, False
         self._plan()
 

@@ -102,7 +102,7 @@ class MemoryNode:
         return self.is_up and self.core.parts.context.serves
 
     def alive(self) -> set[str]:
-        return {peer.node.name for peer in self.core.parts.neighbours.alive()}
+        return {peer.node.name for peer in self.core.parts.neighbours.living_peers()}
 
     # --- events -------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class MemoryNode:
         if self.is_up and pipe not in self._keys and pipe.ends[1] is self:
             key = self._keys[pipe] = ("in", next(self._numbers))
             self._pipes[key] = pipe
-            self.core.accept(key, pipe.address, pipe.address.startswith("ipc:"))
+            self.core.add_inbound(key, pipe.address, pipe.address.startswith("ipc:"))
         if self.is_up and pipe in self._keys:
             self._call("a message", partial(self.core.receive, self._keys[pipe], frames))
 

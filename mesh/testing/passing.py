@@ -27,13 +27,13 @@ class Passing:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    def enter(self) -> None:
-        """Use the running event loop, until `enter` is called in another."""
+    def use_running_loop(self) -> None:
+        """Use the running event loop, until this method is called in another."""
         loop = asyncio.get_running_loop()
         if loop is not self.loop:
             self.loop, self._one_at_a_time = loop, asyncio.Lock()
-            self.net.enter(loop)
-            self.clock.enter(loop)
+            self.net.use_loop(loop)
+            self.clock.use_loop(loop)
 
     async def let(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
         """Let `duration` s pass, or fewer when `is_enough` returns True. Tasks run in between."""

@@ -124,7 +124,7 @@ class Guard:
 
     # --- checks ---------------------------------------------------------------------------------------
 
-    def review(
+    def check_connections(
         self,
         received: Mapping[int, int | None],
         heard: Collection[int],

@@ -65,7 +65,7 @@ class Doorman:
         self._addressed = float("-inf")  # time of the last line with an address
         self._unaddressed: set[str] = set()  # reasons that wait for such a line
         self._planned = False
-        watch.begin()
+        watch.reserve_descriptor()
         self._monitor = Monitor(loop, context, watched, WATCHED, self._note)
 
     def close(self) -> None:

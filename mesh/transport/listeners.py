@@ -129,7 +129,7 @@ class Listeners:
     def proven(self, key: Inbound, user: str, is_node: bool) -> None:
         """Record that the connection `key` has sent a valid HELLO; `user` is its public CURVE key, or ""."""
         if self._arrivals.lives(key):
-            self.watch.proven(self._arrivals.places[key][1], NODE if is_node else CLIENT, user)
+            self.watch.mark_proven(self._arrivals.places[key][1], NODE if is_node else CLIENT, user)
 
     def send(self, key: Inbound, frames: list[bytes]) -> None:
         number, routing_id = key

@@ -85,7 +85,7 @@ class OutboundConnections:
             socket.close()
             raise
         self._dialled[key] = (socket, monitor)
-        self._loop.add_reader(descriptor(socket), self.read, key)
+        self._loop.add_reader(descriptor(socket), self.read_waiting, key)
         self._loop.add_reader(descriptor(monitor), self._monitor_readable, key)
         if readable(monitor):  # reading the events arms the descriptor
             self._loop.call_soon(self._monitor_readable, key)
@@ -100,7 +100,7 @@ class OutboundConnections:
             send_frames(socket, frames)
         except zmq.ZMQError:
             self._lose(key)
-        read_later(self._loop, self._again, socket, lambda: self.read(key))
+        read_later(self._loop, self._again, socket, lambda: self.read_waiting(key))
 
     def hang_up(self, key: Key) -> None:
         if key in self._dialled:
@@ -116,7 +116,7 @@ class OutboundConnections:
         for key in list(self._dialled):
             self.hang_up(key)
 
-    def read(self, key: Key) -> None:
+    def read_waiting(self, key: Key) -> None:
         """Read waiting messages, for at most one turn."""
         if key not in self._dialled:
             return
@@ -128,7 +128,7 @@ class OutboundConnections:
             self._received(key, received(socket))
         else:
             if key in self._dialled:
-                read_later(self._loop, self._again, socket, lambda: self.read(key))
+                read_later(self._loop, self._again, socket, lambda: self.read_waiting(key))
         self._idle()
 
     def _monitor_readable(self, key: Key) -> None:
@@ -136,7 +136,7 @@ class OutboundConnections:
         if not events:
             return
         while key in self._dialled and readable(self._dialled[key][0]):
-            self.read(key)  # its last messages first
+            self.read_waiting(key)  # its last messages first
         if key in self._dialled:
             is_keyed = self._dialled[key][0].getsockopt(zmq.MECHANISM) == zmq.CURVE
             if (error := failure(events, is_keyed)) is not None:

@@ -93,7 +93,7 @@ class Sockets:
     def proven(self, key: Key, user: str, is_node: bool) -> None:
         """Record that the connection `key` has sent a valid HELLO; `user` is its public CURVE key, or ""."""
         if self._zap is not None and user:
-            self._zap.gate.proven(user)
+            self._zap.gate.mark_proven(user)
         if isinstance(key, tuple):
             self._listeners.proven(key, user, is_node)
 
@@ -121,7 +121,7 @@ class Sockets:
 
     def read_arrived(self, key: Key) -> None:
         """Read a dialed connection now, for a caller that blocks the event loop."""
-        self._outbound.read(key)
+        self._outbound.read_waiting(key)
 
     # --- gossip ---------------------------------------------------------------------------------------
 

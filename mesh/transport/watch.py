@@ -74,7 +74,7 @@ class TrafficWatch:
 
     # --- arrival and departure ------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    def reserve_descriptor(self) -> None:
         """Reserve the descriptor for epoll now, on Linux: a burst of connections may leave none."""
         if sys.platform == "linux" and self._arrivals is None:
             self._arrivals = select.epoll()
@@ -106,7 +106,7 @@ class TrafficWatch:
         head = FRAME_HEAD + CURVE_HEAD if is_keyed else FRAME_HEAD
         self.read[number] = self.read.get(number, 0) + sum(map(len, frames)) + head * len(frames)
 
-    def proven(self, number: int, role: str, user: str) -> None:
+    def mark_proven(self, number: int, role: str, user: str) -> None:
         self._close_connections(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
@@ -145,10 +145,14 @@ class TrafficWatch:
         before = time.thread_time()  # CPU time: waiting for the processor is no work
         received = {number: self._received(number) for number in numbers}
         pause = SHARE * (time.thread_time() - before)
-        endings, growing = self._guard.review(received, self.heard, now, self.read, self._emptied(numbers))
+        endings, growing = self._guard.check_connections(
+            received, self.heard, now, self.read, self._emptied(numbers)
+        )
         if endings:  # after a delay of the loop, whole messages may wait
             self._take()
-            endings, _ = self._guard.review(received, self.heard, now, self.read, self._emptied(numbers))
+            endings, _ = self._guard.check_connections(
+                received, self.heard, now, self.read, self._emptied(numbers)
+            )
         self.emptied.clear()
         self.heard.difference_update(received)
         self._close_connections(endings)

@@ -47,7 +47,7 @@ class ZapHandler:
             self._loop.call_soon(self._readable)
 
     def _reply_verdict(self, asker: list[bytes], request: list[bytes]) -> None:
-        verdict = self.gate.decide(request, self._loop.time())
+        verdict = self.gate.verdict(request, self._loop.time())
         if verdict.status != b"200":
             where = f" from {verdict.address}" if verdict.address else ""
             self._denied(f"a connection{where} was refused: {verdict.text}")

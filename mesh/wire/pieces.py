@@ -29,7 +29,7 @@ class Cutter:
         self._pieces: Iterator[Piece] = iter(())
         self._sent = self._taken = 0  # bytes in pieces
 
-    def send(self, message: Frames) -> list[Frames]:
+    def cut(self, message: Frames) -> list[Frames]:
         """Add a message, and return the messages to send now."""
         if self.is_busy:
             if len(message) == 1 and message[0][1] in PASSING:

@@ -52,7 +52,7 @@ class Fleet:
     def _send(self, sender: int) -> str:
         sent = self._sent[sender]
         among = [
-            Candidate(node, load=load, age=self.now - then, sent=sent.of(node, self.now))
+            Candidate(node, load=load, age=self.now - then, sent=sent.sent_to(node, self.now))
             for node, (load, then) in self._said.items()
         ]
         node = self._balancers[sender].pick(among)

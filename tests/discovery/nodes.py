@@ -36,7 +36,7 @@ def membership(*alive: str, timing: SwimTiming | None = None, seed: int = 0) -> 
     """Return the membership of `ME`, to which the nodes `alive` introduced themselves with boot 1 at 0 s."""
     members = Membership(ME, Random(seed).random, timing)
     for name in alive:
-        members.hear(node(name), 0.0)
+        members.on_introduction(node(name), 0.0)
     return members
 
 
@@ -63,7 +63,7 @@ def kinds(results: Iterable[object]) -> list[str]:
 
 
 def state(members: Membership, name: str) -> NodeLife | None:
-    found = members.of(uuid(name))
+    found = members.member_of(uuid(name))
     return None if found is None else found.state
 
 
@@ -87,7 +87,7 @@ def until_probe(members: Membership, of: str, within: float = 60.0) -> tuple[flo
 
 
 def heron(members: Membership) -> Member:
-    found = members.of(HERON)
+    found = members.member_of(HERON)
     assert found is not None
     return found
 

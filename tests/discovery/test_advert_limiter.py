@@ -23,7 +23,7 @@ HERON = Advert(b"\x01" * 16, "heron", 7, 7710, ("10.0.0.5",))
 def test_a_few_adverts_pass_at_once_in_their_order() -> None:
     ours = AdvertLimiter()
     for instance in ("b", "a", "c"):
-        ours.hear(instance)
+        ours.add_service(instance)
     assert ours.take(0.0) == ["b", "a", "c"]
     assert not ours.is_waiting
 
@@ -31,7 +31,7 @@ def test_a_few_adverts_pass_at_once_in_their_order() -> None:
 def test_a_hundred_pass_in_a_second_and_the_others_wait() -> None:
     ours = AdvertLimiter()
     for number in range(250):
-        ours.hear(str(number))
+        ours.add_service(str(number))
     assert len(ours.take(0.0)) == 100
     assert ours.take(0.0) == []
     assert ours.take(0.5) == [str(number) for number in range(100, 150)]
@@ -43,7 +43,7 @@ def test_a_hundred_pass_in_a_second_and_the_others_wait() -> None:
 def test_what_calls_often_stands_in_the_line_once() -> None:
     ours = AdvertLimiter()
     for _ in range(5_000):
-        ours.hear("a")
+        ours.add_service("a")
     assert ours.take(0.0) == ["a"]
     assert ours.ignored == 0
 
@@ -51,7 +51,7 @@ def test_what_calls_often_stands_in_the_line_once() -> None:
 def test_a_flood_of_names_is_counted_and_takes_no_more_room() -> None:
     ours = AdvertLimiter()
     for number in range(100_000):
-        ours.hear(str(number))
+        ours.add_service(str(number))
     assert ours.ignored == 100_000 - LONGEST_LINE
     assert len(ours.take(0.0)) == 100
 
@@ -62,7 +62,7 @@ def test_never_more_than_the_rate_passes(steps: list[tuple[int, float]]) -> None
     for heard, wait in steps:
         for _ in range(heard):
             name += 1
-            ours.hear(str(name))
+            ours.add_service(str(name))
         now += wait
         passed += len(ours.take(now))
     assert passed <= 100 + 100 * now + 1e-6
@@ -74,15 +74,15 @@ def test_so_many_services_are_kept_and_a_goodbye_makes_room() -> None:
     assert not ours.keep("one more")
     assert ours.ignored == 1
     assert ours.keep("7")  # is kept already
-    ours.forget("7")
+    ours.remove_service("7")
     assert ours.keep("one more")
     assert len(ours) == MOST_SERVICES
 
 
 def test_who_says_goodbye_is_not_looked_at() -> None:
     ours = AdvertLimiter()
-    ours.hear("a")
-    ours.forget("a")
+    ours.add_service("a")
+    ours.remove_service("a")
     assert ours.take(0.0) == []
 
 

@@ -33,9 +33,9 @@ def heard(
     reader: Adverts, advert: Advert, /, writer: Adverts | None = None, **changed: bytes | None
 ) -> Advert | Rejected | Near | None:
     """Return the result of `reader` for an advert of `writer`, with some fields changed in transit."""
-    txt: dict[bytes, bytes | None] = {k.encode(): v for k, v in (writer or reader).write(advert).items()}
+    txt: dict[bytes, bytes | None] = {k.encode(): v for k, v in (writer or reader).write_txt(advert).items()}
     txt.update((field.encode(), value) for field, value in changed.items())
-    return reader.read(advert.instance, txt, advert.port, advert.hosts)
+    return reader.read_advert(advert.instance, txt, advert.port, advert.hosts)
 
 
 def code(told: Advert | Rejected | Near | None) -> str:
@@ -63,13 +63,13 @@ def test_what_is_written_is_read(advert: Advert) -> None:
 
 def test_the_largest_advert_has_at_most_400_bytes() -> None:
     largest = replace(HERON, name="n" * 64, boot=2**63 - 1, key=KEY)
-    txt = adverts(keyed=True).write(largest)
+    txt = adverts(keyed=True).write_txt(largest)
     assert sum(len(field) + 2 + len(value) for field, value in txt.items()) <= 400
     assert heard(adverts(keyed=True), largest) == largest
 
 
 def test_all_values_can_be_read_by_people() -> None:
-    txt = adverts(keyed=True).write(replace(HERON, key=KEY))
+    txt = adverts(keyed=True).write_txt(replace(HERON, key=KEY))
     assert all(value.decode().isprintable() for value in txt.values())
     assert (txt["v"], txt["n"], txt["b"]) == (b"1", b"heron", b"7")
 
@@ -85,9 +85,9 @@ def test_whoever_names_our_cluster_without_its_secret_is_rejected() -> None:
 
 def test_an_advert_is_bound_to_its_node_its_boot_and_its_port() -> None:
     reader = adverts()
-    txt = {field.encode(): value for field, value in reader.write(HERON).items()}
-    assert code(reader.read("02" * 16, txt, HERON.port, HERON.hosts)) == "ADVERT_MAC"
-    assert code(reader.read(HERON.instance, txt, 7711, HERON.hosts)) == "ADVERT_MAC"
+    txt = {field.encode(): value for field, value in reader.write_txt(HERON).items()}
+    assert code(reader.read_advert("02" * 16, txt, HERON.port, HERON.hosts)) == "ADVERT_MAC"
+    assert code(reader.read_advert(HERON.instance, txt, 7711, HERON.hosts)) == "ADVERT_MAC"
     assert code(heard(reader, HERON, b=b"8")) == "ADVERT_MAC"
     assert code(heard(reader, HERON, n=b"egret")) == "ADVERT_MAC"
     assert code(heard(reader, HERON, k=b"00" * 32)) == "ADVERT_MAC"
@@ -123,16 +123,16 @@ def test_a_malformed_advert_is_rejected_with_a_reason(field: str, value: bytes |
 
 @pytest.mark.parametrize("instance", ["", "heron", "01" * 15, "AB" * 16, "01" * 17, "\u0661" * 32])
 def test_an_instance_that_is_no_uuid_is_rejected(instance: str) -> None:
-    txt = {field.encode(): value for field, value in adverts().write(HERON).items()}
-    told = adverts().read(instance, txt, 7710, HERON.hosts)
+    txt = {field.encode(): value for field, value in adverts().write_txt(HERON).items()}
+    told = adverts().read_advert(instance, txt, 7710, HERON.hosts)
     assert isinstance(told, Rejected)
     assert len(told.instance) <= 64
 
 
 @pytest.mark.parametrize("port", [None, 0, -1, 65536])
 def test_a_port_that_is_none_is_rejected(port: int | None) -> None:
-    txt = {field.encode(): value for field, value in adverts().write(HERON).items()}
-    assert isinstance(adverts().read(HERON.instance, txt, port, HERON.hosts), Rejected)
+    txt = {field.encode(): value for field, value in adverts().write_txt(HERON).items()}
+    assert isinstance(adverts().read_advert(HERON.instance, txt, port, HERON.hosts), Rejected)
 
 
 def test_an_advert_without_any_address_is_rejected() -> None:
@@ -152,21 +152,21 @@ fields = st.dictionaries(
 def test_whatever_is_heard_is_answered_and_never_raises(
     txt: dict[bytes, bytes | None], instance: str, port: int | None, hosts: list[str]
 ) -> None:
-    ours = {b"c": adverts().write(HERON)["c"], b"v": b"1"}
+    ours = {b"c": adverts().write_txt(HERON)["c"], b"v": b"1"}
     for reader in (adverts(), adverts(keyed=True)):
-        assert not isinstance(reader.read(instance, txt, port, hosts), Advert)
-        assert not isinstance(reader.read(instance, {**txt, **ours}, port, hosts), Advert)
+        assert not isinstance(reader.read_advert(instance, txt, port, hosts), Advert)
+        assert not isinstance(reader.read_advert(instance, {**txt, **ours}, port, hosts), Advert)
 
 
 @given(st.data())
 def test_no_changed_byte_gets_through(data: st.DataObject) -> None:
-    written = adverts(keyed=True).write(replace(HERON, key=KEY))
+    written = adverts(keyed=True).write_txt(replace(HERON, key=KEY))
     field = data.draw(st.sampled_from(sorted(written)))
     value = bytearray(written[field])
     value[data.draw(st.integers(0, len(value) - 1))] ^= data.draw(st.integers(1, 255))
     txt: dict[bytes, bytes | None] = {k.encode(): v for k, v in written.items()}
     txt[field.encode()] = bytes(value)
-    assert not isinstance(adverts(keyed=True).read(HERON.instance, txt, 7710, HERON.hosts), Advert)
+    assert not isinstance(adverts(keyed=True).read_advert(HERON.instance, txt, 7710, HERON.hosts), Advert)
 
 
 @given(st.text(max_size=70) | names, st.binary(max_size=40))
@@ -200,7 +200,7 @@ def test_no_more_hosts_are_kept_than_one_would_try(hosts: list[str]) -> None:
 
 def test_the_cluster_in_an_advert_does_not_tell_the_secret_of_its_mac() -> None:
     # The id is public. If it were derived like a MAC of an advertised text, it could serve as such a MAC.
-    txt = adverts().write(HERON)
+    txt = adverts().write_txt(HERON)
     of_nothing = hmac.digest(SECRET, b"", hashlib.sha256)
     assert txt["c"] not in (txt["m"][:16], of_nothing[:8].hex().encode())
 
@@ -211,7 +211,7 @@ OTHERS = adverts(secret=b"o" * 32, keyed=True)
 def test_trial_C_a_mesh_with_other_keys_is_near_for_who_has_keys() -> None:
     ours, theirs = adverts(keyed=True), replace(HERON, key=KEY)
     told = heard(ours, theirs, OTHERS)
-    assert told == Near(OTHERS.write(theirs)["c"].decode(), "heron", "tcp://10.0.0.5:7710")
+    assert told == Near(OTHERS.write_txt(theirs)["c"].decode(), "heron", "tcp://10.0.0.5:7710")
     six = heard(ours, replace(theirs, hosts=("fe80::1%eth0", "2001:db8::5")), OTHERS)
     assert isinstance(six, Near) and six.address == "tcp://[2001:db8::5]:7710"
     assert heard(adverts(), theirs, OTHERS) is None  # a reader without keys ignores other meshes

@@ -171,7 +171,7 @@ def test_nobody_can_make_us_remember_errands_without_bound() -> None:
 def test_in_a_crowd_what_is_new_runs_ahead_of_the_probes_three_times() -> None:
     members = crowd()
     until(members, 20.0)  # earlier rumors have been sent
-    members.hear(node("heron"), 20.0)
+    members.on_introduction(node("heron"), 20.0)
     spread = [(due, ask) for due, ask in until(members, 30.0) if isinstance(ask, Spread)]
     told = [due for due, ask in spread if any(r.node.uuid == HERON for r in ask.rumours)]
     assert 1 <= len(told) <= 3  # a probe between them counts as well
@@ -188,7 +188,7 @@ def test_in_a_crowd_what_we_conclude_goes_to_whoever_is_at_hand() -> None:
 
 def test_among_few_all_hear_of_a_newcomer_from_itself() -> None:
     members = membership("ibis", "stork")
-    members.hear(node("heron"), 1.0)
+    members.on_introduction(node("heron"), 1.0)
     assert not any(isinstance(ask, Spread) for _, ask in until(members, 10.0))
 
 
@@ -203,45 +203,45 @@ def split(results: Results) -> tuple[list[DirectProbe], list[DialProbe]]:
 
 def test_a_lost_connection_is_a_reason_to_probe_and_knock_at_once() -> None:
     members = membership("heron", "ibis")
-    [probe], [knock] = split(members.disconnected(HERON, 5.0))
+    [probe], [knock] = split(members.probe_disconnected(HERON, 5.0))
     assert (probe.to, knock.node) == (HERON, node("heron"))
-    assert split(members.disconnected(HERON, 5.1)) == ([], [knock])
+    assert split(members.probe_disconnected(HERON, 5.1)) == ([], [knock])
 
 
 def test_nobody_knocks_where_there_is_no_address() -> None:
     members = membership("ibis")
-    members.hear(node("heron", address=""), 0.0)
-    assert kinds(members.disconnected(HERON, 5.0)) == ["DirectProbe"]
+    members.on_introduction(node("heron", address=""), 0.0)
+    assert kinds(members.probe_disconnected(HERON, 5.0)) == ["DirectProbe"]
 
 
 def test_a_lost_connection_to_one_that_is_not_alive_is_nothing() -> None:
     members = membership("heron", "ibis")
-    members.leave(HERON, 1, 1.0)
-    assert members.disconnected(HERON, 5.0) == members.disconnected(STORK, 5.0) == []
-    assert members.knocked(HERON, True, 5.0) == members.knocked(STORK, True, 5.0) == []
+    members.on_goodbye(HERON, 1, 1.0)
+    assert members.probe_disconnected(HERON, 5.0) == members.probe_disconnected(STORK, 5.0) == []
+    assert members.on_dial_probe(HERON, True, 5.0) == members.on_dial_probe(STORK, True, 5.0) == []
 
 
 def test_where_nobody_listens_and_nobody_vouches_the_node_is_dead_within_a_period() -> None:
     members = membership("heron", "ibis", "stork", "egret", "gull")
-    members.disconnected(HERON, 5.0)
-    helpers = members.knocked(HERON, True, 5.01)
+    members.probe_disconnected(HERON, 5.0)
+    helpers = members.on_dial_probe(HERON, True, 5.01)
     assert kinds(helpers) == ["IndirectProbe"] * 3
-    assert members.knocked(HERON, True, 5.02) == []
+    assert members.on_dial_probe(HERON, True, 5.02) == []
     [(at, dead)] = [(at, r) for at, r in until(members, 7.0) if isinstance(r, Dead)]
     assert (round(at, 6), dead.member.name) == (6.01, "heron")
 
 
 def test_two_nodes_need_no_third_to_see_that_one_is_gone() -> None:
     members = membership("heron")
-    members.disconnected(HERON, 5.0)
-    assert members.knocked(HERON, True, 5.01) == []
+    members.probe_disconnected(HERON, 5.0)
+    assert members.on_dial_probe(HERON, True, 5.01) == []
     assert "Dead" in [fate for _, fate in fates(members, 6.1)]
 
 
 def test_an_open_door_or_silence_behind_it_kills_nobody() -> None:
     members = membership("heron", "ibis", "stork")
-    members.disconnected(HERON, 5.0)
-    assert members.knocked(HERON, False, 5.01) == []
+    members.probe_disconnected(HERON, 5.0)
+    assert members.on_dial_probe(HERON, False, 5.01) == []
     assert "Dead" not in [fate for _, fate in fates(members, 8.0)]
 
 
@@ -254,37 +254,37 @@ def speak(members: Membership, number: int) -> None:
 
 
 def come_back(members: Membership, number: int) -> None:
-    members.hear(node("heron", address=AT), 5.5)
+    members.on_introduction(node("heron", address=AT), 5.5)
 
 
 def restart(members: Membership, number: int) -> None:
-    members.hear(node("heron", boot=2), 5.5)
+    members.on_introduction(node("heron", boot=2), 5.5)
 
 
 @pytest.mark.parametrize("sign", [vouch, speak, come_back, restart])
 def test_one_sign_of_life_is_enough(sign: object) -> None:
     members = membership("heron", "ibis", "stork")
-    members.disconnected(HERON, 5.0)
-    [helper, *_] = members.knocked(HERON, True, 5.01)
+    members.probe_disconnected(HERON, 5.0)
+    [helper, *_] = members.on_dial_probe(HERON, True, 5.01)
     assert isinstance(helper, IndirectProbe)
     assert callable(sign)
     sign(members, helper.number)
     assert "Dead" not in [fate for _, fate in fates(members, 6.5)]
-    assert members.knocked(HERON, True, 6.6) != []  # the helpers may be asked again
+    assert members.on_dial_probe(HERON, True, 6.6) != []  # the helpers may be asked again
 
 
 def test_what_was_still_under_way_is_no_sign_of_life() -> None:
     members = membership("heron", "ibis", "stork")
-    members.disconnected(HERON, 5.0)
-    members.knocked(HERON, True, 5.01)
+    members.probe_disconnected(HERON, 5.0)
+    members.on_dial_probe(HERON, True, 5.01)
     members.on_message(HERON, 5.02)
     assert "Dead" in [fate for _, fate in fates(members, 6.1)]
 
 
 def test_a_helper_that_hears_nothing_does_not_vouch() -> None:
     members = membership("heron", "ibis", "stork")
-    members.disconnected(HERON, 5.0)
-    for ask in members.knocked(HERON, True, 5.01):
+    members.probe_disconnected(HERON, 5.0)
+    for ask in members.on_dial_probe(HERON, True, 5.01):
         assert isinstance(ask, IndirectProbe)
         members.answered(ask.to, ask.number, False, (), 5.4)
     assert "Dead" in [fate for _, fate in fates(members, 6.1)]

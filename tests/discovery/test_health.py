@@ -68,7 +68,7 @@ def test_who_is_known_to_be_dead_while_we_wait_for_its_answer_says_nothing_about
 def test_a_late_loop_blames_nobody() -> None:
     members = membership("heron", "ibis", "stork")
     at, _ = until_probe(members, "heron")
-    members.lagged(30.0)
+    members.postpone(30.0)
     assert members.tick(at + 30.4) == []
     assert members.deadline() == pytest.approx(at + 30.5)
     until(members, at + 30.9)
@@ -80,6 +80,6 @@ def test_a_late_loop_blames_nobody() -> None:
 def test_a_late_loop_prolongs_a_suspicion() -> None:
     members = membership("heron", "ibis")
     members.rumoured(IBIS, (rumour(SUSPECT),), 10.0)
-    members.lagged(30.0)
+    members.postpone(30.0)
     [(dead, _)] = fates(members, 60.0)
     assert dead == pytest.approx(44.0)

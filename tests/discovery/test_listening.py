@@ -17,7 +17,7 @@ def uuids(count: int, seed: int = 1) -> list[bytes]:
 
 def graph(nodes: list[bytes]) -> dict[bytes, set[bytes]]:
     """Return the sources of each node."""
-    return {node: Listening(node).choose(nodes, ()) for node in nodes}
+    return {node: Listening(node).choose_nodes(nodes, ()) for node in nodes}
 
 
 def hops(heard: dict[bytes, set[bytes]], origin: bytes) -> dict[bytes, int]:
@@ -82,9 +82,9 @@ def test_favourites_are_heard_where_they_are_alive_and_not_too_many() -> None:
     nodes = uuids(300)
     me, loved, stranger = nodes[0], nodes[100:110], bytes(16)
     listening = Listening(me)
-    plain = listening.choose(nodes, ())
-    assert listening.choose(nodes, [*loved, stranger, me]) == plain | set(loved)
-    many = listening.choose(nodes, nodes)
+    plain = listening.choose_nodes(nodes, ())
+    assert listening.choose_nodes(nodes, [*loved, stranger, me]) == plain | set(loved)
+    many = listening.choose_nodes(nodes, nodes)
     assert len(many) <= FAVOURITES + 2 * RINGS
-    assert listening.choose(nodes, nodes[::-1]) == many
-    assert Listening(nodes[1]).choose(nodes, nodes) != many
+    assert listening.choose_nodes(nodes, nodes[::-1]) == many
+    assert Listening(nodes[1]).choose_nodes(nodes, nodes) != many

@@ -219,8 +219,8 @@ def test_adverts_that_are_not_proven_are_told_once_and_not_found(
     monkeypatch.setattr(mesh.discovery.mdns, "PAUSE", 0.1)
     with listening(Listener("a", secret), Listener("b", secret)) as (a, b), stranger() as send:
         until(lambda: "b" in a.found())
-        spoofed = a.adverts.write(replace(b.advert, uuid=b"\x01" * 16)) | {"m": b"00" * 16}
-        old = a.adverts.write(replace(b.advert, boot=3))
+        spoofed = a.adverts.write_txt(replace(b.advert, uuid=b"\x01" * 16)) | {"m": b"00" * 16}
+        old = a.adverts.write_txt(replace(b.advert, boot=3))
         b.mdns.update(replace(b.advert, boot=5), LOOPBACK)
         until(lambda: a.found()["b"].boot == 5)
         for _ in range(3):
@@ -237,7 +237,7 @@ def test_what_an_advert_leaves_out_is_asked_for(secret: bytes) -> None:
     with listening(Listener("a", secret)) as (a,), stranger() as send:
         until(lambda: a.ups_and_downs() == [Up])
         b = Listener("b", secret)
-        txt = b.adverts.write(b.advert)
+        txt = b.adverts.write_txt(b.advert)
         send(packet(b.advert.instance, txt, slice(1)))
         until(lambda: bool(a.mdns._ear._asking))
         send(packet(b.advert.instance, txt, slice(1, None)))
@@ -325,9 +325,9 @@ def test_row_59_records_of_any_size_and_shape_break_nothing_and_are_not_followed
 def test_row_59_a_record_that_is_too_long_is_rejected_unread(secret: bytes, size: int) -> None:
     """A valid record that is only too long is rejected, too."""
     a, b = Listener("a", secret), Listener("b", secret)
-    right: dict[bytes, bytes | None] = {k.encode(): v for k, v in a.adverts.write(b.advert).items()}
-    assert a.adverts.read(b.advert.instance, right, 7000, LOOPBACK) == b.advert
-    read = a.adverts.read(b.advert.instance, {**right, b"x": bytes(size)}, 7000, LOOPBACK)
+    right: dict[bytes, bytes | None] = {k.encode(): v for k, v in a.adverts.write_txt(b.advert).items()}
+    assert a.adverts.read_advert(b.advert.instance, right, 7000, LOOPBACK) == b.advert
+    read = a.adverts.read_advert(b.advert.instance, {**right, b"x": bytes(size)}, 7000, LOOPBACK)
     assert isinstance(read, Rejected) and read.code == "ADVERT_TOO_LARGE"
 
 
@@ -363,9 +363,9 @@ def test_reading_that_takes_half_a_core_for_long_is_given_up() -> None:
     load, spent = _Load(0.0, 0.0), 0.0
     for second, share in enumerate((0.9, 0.9, 0.1, 0.9, 0.9, 0.49, 0.9, 0.9), start=1):
         spent += share
-        load.check(float(second), spent)
+        load.check_load(float(second), spent)
     with pytest.raises(_Flood):
-        load.check(9.0, spent + 0.9)
+        load.check_load(9.0, spent + 0.9)
 
 
 def test_an_error_in_the_loop_is_told_once_and_goes_no_further(secret: bytes) -> None:

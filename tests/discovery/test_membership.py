@@ -63,7 +63,7 @@ def test_being_told_of_a_node_makes_it_seen_and_its_own_word_makes_it_alive() ->
     assert members.sight(node("heron"), "seed", 1.0) == [Sighted(seen)]
     assert members.alive() == [members.me]
     alive = member(node("heron"), ALIVE, 2.0, "seed")
-    assert members.hear(node("heron"), 2.0) == [Joined(alive)]
+    assert members.on_introduction(node("heron"), 2.0) == [Joined(alive)]
     assert members.alive() == [members.me, alive]
 
 
@@ -77,7 +77,7 @@ def test_the_best_way_in_which_a_node_was_found_is_kept() -> None:
     members = membership("heron")
     for via, best in [("gossip", "gossip"), ("mdns", "mdns"), ("seed", "mdns"), ("hello", "mdns")]:
         assert members.sight(node("heron"), via, 1.0) == []
-        found = members.of(HERON)
+        found = members.member_of(HERON)
         assert found is not None
         assert found.via == best
 
@@ -106,17 +106,17 @@ def test_a_dead_node_with_a_higher_boot_is_worth_dialling_but_a_made_up_boot_shu
     [sighted] = members.sight(node("heron", 2**20), "mdns", 11.0)
     assert isinstance(sighted, Sighted)
     assert sighted.member.state is SEEN
-    assert kinds(members.hear(node("heron", 2), 12.0)) == ["Joined"]
+    assert kinds(members.on_introduction(node("heron", 2), 12.0)) == ["Joined"]
     assert members.old_news == 0
 
 
 def test_a_boot_that_left_is_not_worth_dialling_and_a_higher_one_is() -> None:
     members = membership("heron")
-    members.leave(HERON, 1, 1.0)
+    members.on_goodbye(HERON, 1, 1.0)
     assert members.sight(node("heron", 1, ELSEWHERE), "mdns", 2.0) == []
     assert kinds(members.sight(node("heron", 2), "mdns", 2.0)) == ["Sighted"]
-    assert members.hear(node("heron", 1), 3.0) == []
-    assert kinds(members.hear(node("heron", 2), 3.0)) == ["Joined"]
+    assert members.on_introduction(node("heron", 1), 3.0) == []
+    assert kinds(members.on_introduction(node("heron", 2), 3.0)) == ["Joined"]
 
 
 def test_a_node_that_never_speaks_is_forgotten_after_ten_minutes_and_a_dead_one_after_a_day() -> None:
@@ -147,7 +147,7 @@ def test_the_order_of_hearing_does_not_change_the_final_boots(
     def boots(order: list[tuple[str, int]]) -> dict[str, int]:
         members = membership()
         for i, (name, boot) in enumerate(order):
-            members.hear(node(name, boot), 31.0 * i)  # too far apart for a conflict
+            members.on_introduction(node(name, boot), 31.0 * i)  # too far apart for a conflict
         return {member.name: member.boot for member in members.all()}
 
     other = list(heard)
@@ -172,11 +172,11 @@ Step = tuple[str, str, str, int, str, NodeLife, int, float]
 
 
 @given(st.lists(STEP, max_size=40), st.booleans())
-def test_what_is_told_of_each_node_makes_sense_in_its_order(story: list[Step], is_crowd: bool) -> None:
+def test_what_is_told_of_each_node_makes_sense_in_its_order(scenario: list[Step], is_crowd: bool) -> None:
     members = membership(*(f"n{i}" for i in range(32)) if is_crowd else ())
     alive = {m.uuid: m.state for m in members.alive()}
     now = 0.0
-    for step in story:
+    for step in scenario:
         now += step[-1]
         for event in happen(members, step, now):
             if isinstance(event, MemberEvent):
@@ -193,13 +193,13 @@ def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Di
     rumours = (Rumour(who_is, incarnation, presence, uuid("n1")),)
     match what:
         case "hear":
-            return members.hear(who_is, now)
+            return members.on_introduction(who_is, now)
         case "heard":
             return members.on_message(who_is.uuid, now)
         case "sight":
             return members.sight(who_is, "gossip", now)
         case "leave":
-            return members.leave(who_is.uuid, boot, now)
+            return members.on_goodbye(who_is.uuid, boot, now)
         case "rumour":
             return members.rumoured(uuid("a"), rumours, now)
         case "probe":
@@ -207,10 +207,10 @@ def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Di
         case "probe for":
             return members.probe_for(uuid("a"), 1, who_is, (), now)
         case "hint":
-            results = members.disconnected(who_is.uuid, now)
-            return results + members.knocked(who_is.uuid, True, now)
+            results = members.probe_disconnected(who_is.uuid, now)
+            return results + members.on_dial_probe(who_is.uuid, True, now)
         case "lag":
-            members.lagged(0.5)
+            members.postpone(0.5)
     return members.tick(now)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from mesh.discovery.member import Dead, Joined, MemberEvent, Restarted, Suspected, SuspicionRefuted
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tools.models.swim_network import SwimNetwork
 from tools.models.swim_node import SwimNode
 from tools.models.swim_wires import subject
@@ -43,7 +43,7 @@ def test_one_seed_is_enough_for_all_to_meet(size: int) -> None:
     assert net.until(net.are_complete, 2.0) <= 2.0
 
 
-@pytest.mark.parametrize("size", stories([33, 60]))
+@pytest.mark.parametrize("size", scenarios([33, 60]))
 def test_one_seed_is_enough_for_many_too(size: int) -> None:
     net = SwimNetwork(size)
     net.start("n0")
@@ -107,14 +107,14 @@ def test_several_that_die_at_once_are_all_missed_and_nobody_else() -> None:
 # --- no false deaths -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", stories([10, 2, 3, 40]))
+@pytest.mark.parametrize("size", scenarios([10, 2, 3, 40]))
 def test_lost_packets_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.05)
     net.run(6_000.0 / size)
     assert [h for h in net.happened if isinstance(h.event, Dead)] == []
 
 
-@pytest.mark.parametrize("size", stories([10, 3]))
+@pytest.mark.parametrize("size", scenarios([10, 3]))
 def test_lost_datagrams_make_suspects_and_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.1, is_tcp=False)
     net.run(3_000.0 / size)
@@ -168,7 +168,7 @@ def test_two_that_cannot_reach_each_other_are_vouched_for_by_the_others() -> Non
 # --- partitions ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", stories([10, 4, 32, 40]))
+@pytest.mark.parametrize("size", scenarios([10, 4, 32, 40]))
 def test_a_partition_heals_without_a_restart(size: int) -> None:
     net, nodes = together(size)
     half = size // 2

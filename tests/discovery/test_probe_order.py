@@ -11,7 +11,7 @@ from mesh.discovery.probe_order import ProbeOrder
 
 def test_nobody_has_a_turn_in_an_empty_roster() -> None:
     roster = ProbeOrder(Random(0).random)
-    assert (roster.next(), roster.some(3, b""), len(roster)) == (None, [], 0)
+    assert (roster.next_node(), roster.some(3, b""), len(roster)) == (None, [], 0)
 
 
 @given(
@@ -19,11 +19,11 @@ def test_nobody_has_a_turn_in_an_empty_roster() -> None:
     st.integers(),
 )
 def test_nobody_has_two_turns_in_a_round_and_nobody_who_stays_misses_two_rounds(
-    story: list[tuple[str, int]], seed: int
+    scenario: list[tuple[str, int]], seed: int
 ) -> None:
     roster = ProbeOrder(Random(seed).random)
     waits: dict[bytes, int] = {}
-    for what, i in story:
+    for what, i in scenario:
         uuid = bytes([i])
         if what == "add" and uuid not in waits:
             roster.add(uuid)
@@ -32,7 +32,7 @@ def test_nobody_has_two_turns_in_a_round_and_nobody_who_stays_misses_two_rounds(
             roster.remove(uuid)
             del waits[uuid]
         elif what == "next":
-            turn = roster.next()
+            turn = roster.next_node()
             assert (turn is None) == (not waits)
             waits = {one: 0 if one == turn else wait + 1 for one, wait in waits.items()}
         assert len(roster) == len(waits)
@@ -45,7 +45,7 @@ def test_a_round_gives_each_one_turn() -> None:
     for i in range(20):
         roster.add(bytes([i]))
     for _ in range(5):
-        assert len({roster.next() for _ in range(20)}) == 20
+        assert len({roster.next_node() for _ in range(20)}) == 20
 
 
 def test_helpers_are_others_and_chosen_evenly() -> None:
@@ -56,7 +56,7 @@ def test_helpers_are_others_and_chosen_evenly() -> None:
     for i in range(6000):
         if i % 10 == 0:
             for _ in range(10):
-                roster.next()
+                roster.next_node()
         helpers = roster.some(3, bytes([0]))
         assert len(set(helpers)) == 3
         chosen.update(helpers)

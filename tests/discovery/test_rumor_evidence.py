@@ -112,7 +112,7 @@ def test_a_rumour_of_a_goodbye_is_believed_and_spread() -> None:
 
 def test_old_rumours_do_not_raise_the_dead_and_a_denial_or_a_new_boot_does() -> None:
     members = crowd()
-    members.hear(node("heron"), 0.0)
+    members.on_introduction(node("heron"), 0.0)
     members.rumoured(N1, (rumour(DEAD, incarnation=4),), 9.0)
     for old in (rumour(ALIVE, incarnation=4), rumour(SUSPECT, incarnation=4), rumour(ALIVE, boot=0)):
         assert members.rumoured(N1, (old,), 10.0) == []
@@ -131,12 +131,12 @@ def test_trial_A2_a_goodbye_that_another_tells_of_shuts_nobody_out() -> None:
     believe the rumor only until they receive a message from the node, or its refutation.
     """
     members = crowd()
-    members.hear(node("heron"), 0.0)
+    members.on_introduction(node("heron"), 0.0)
     assert members.rumoured(N1, (rumour(LEFT),), 0.5) == [Inform(HERON, (rumour(LEFT),))]
     assert state(members, "heron") is ALIVE
     assert kinds(members.rumoured(N1, (rumour(LEFT),), 9.0)) == ["Left"]
     assert members.rumoured(N1, (rumour(ALIVE), rumour(DEAD)), 9.0) == [], "no denial, these"
-    assert kinds(members.hear(node("heron"), 10.0)) == ["Joined"]
+    assert kinds(members.on_introduction(node("heron"), 10.0)) == ["Joined"]
     assert accusations(members) == [Rumour(node("heron"), 0, DEAD)], "which it shall deny to all"
     assert members.rumoured(N1, (rumour(LEFT),), 29.0) == []
     assert kinds(members.rumoured(N1, (rumour(LEFT, incarnation=1),), 30.0)) == ["Left"]
@@ -147,7 +147,7 @@ def test_trial_A2_a_goodbye_that_another_tells_of_shuts_nobody_out() -> None:
 
 def test_trial_A2_a_boot_far_above_the_last_is_nobodys_word_of_another() -> None:
     members = crowd()
-    members.hear(node("heron"), 0.0)
+    members.on_introduction(node("heron"), 0.0)
     for state_ in (ALIVE, SUSPECT, DEAD, LEFT):
         assert members.rumoured(N1, (rumour(state_, boot=2 + LEAP),), 9.0) == []
     members.sight(node("heron", 2 + LEAP), "gossip", 9.0)
@@ -163,7 +163,7 @@ def test_M3_who_speaks_in_a_boot_of_which_others_told_the_end_and_the_next_is_as
     members.rumoured(IBIS, (rumour(ALIVE, incarnation=3), rumour(end, incarnation=3)), 9.0)
     members.rumoured(IBIS, (rumour(ALIVE, boot=2), rumour(ALIVE, boot=3, incarnation=7)), 10.0)
     assert (state(members, "heron"), heron(members).boot) == (SEEN, 2)
-    (joined,) = members.hear(node("heron"), 11.0)
+    (joined,) = members.on_introduction(node("heron"), 11.0)
     assert isinstance(joined, Joined)
     assert (joined.member.boot, joined.member.incarnation) == (1, 3)
     assert accusations(members) == [Rumour(node("heron"), 3, DEAD)], "which it shall deny to all"
@@ -175,14 +175,14 @@ def test_M3_who_speaks_in_a_boot_that_many_take_for_over_has_denied_what_it_had(
     members = crowd("heron")
     members.rumoured(N1, (rumour(ALIVE, incarnation=3),), 9.0)
     assert kinds(members.rumoured(N1, (rumour(ALIVE, boot=2),), 9.0)) == ["Restarted"]
-    assert kinds(members.hear(node("heron"), 10.0)) == ["Restarted"]
+    assert kinds(members.on_introduction(node("heron"), 10.0)) == ["Restarted"]
     assert (heron(members).boot, heron(members).incarnation) == (1, 3)
     assert members.rumoured(N1, (rumour(SUSPECT, incarnation=2),), 29.0) == []
 
 
 def test_a_goodbye_is_the_last_word_of_a_boot() -> None:
     members = crowd()
-    members.hear(node("heron"), 0.0)
+    members.on_introduction(node("heron"), 0.0)
     members.rumoured(HERON, (rumour(LEFT),), 9.0)
     assert members.rumoured(N1, (rumour(ALIVE, incarnation=9), rumour(DEAD, incarnation=9)), 10.0) == []
     assert state(members, "heron") is LEFT
@@ -195,7 +195,7 @@ def test_among_few_a_dead_node_that_denies_it_is_worth_dialling() -> None:
     [sighted] = members.rumoured(IBIS, (rumour(ALIVE, incarnation=1),), 10.0)
     assert isinstance(sighted, Sighted)
     assert sighted.member.state is SEEN
-    assert kinds(members.hear(node("heron"), 11.0)) == ["Joined"]
+    assert kinds(members.on_introduction(node("heron"), 11.0)) == ["Joined"]
     assert heron(members).incarnation == 1
 
 
@@ -242,7 +242,7 @@ def test_a_suspicion_that_its_subject_has_refuted_to_us_does_not_return() -> Non
 def test_a_death_that_its_subject_has_disproved_to_us_does_not_return() -> None:
     members = membership("heron", "ibis", "stork")
     members.rumoured(IBIS, (rumour(DEAD),), 9.0)
-    members.hear(node("heron"), 10.0)
+    members.on_introduction(node("heron"), 10.0)
     assert members.rumoured(STORK, (rumour(DEAD), rumour(SUSPECT)), 20.0) == []
     assert kinds(members.rumoured(STORK, (rumour(DEAD, incarnation=1),), 21.0)) == ["Dead"]
 
@@ -256,7 +256,7 @@ def test_who_moved_is_followed_by_rumours() -> None:
 
 def test_an_accuser_that_does_not_know_yet_where_a_node_is_moves_it_nowhere() -> None:
     members = membership("heron", "ibis", "stork")
-    members.hear(node("heron", address=ELSEWHERE), 1.0)
+    members.on_introduction(node("heron", address=ELSEWHERE), 1.0)
     assert kinds(members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)) == ["Suspected"]
     assert kinds(members.rumoured(IBIS, (rumour(DEAD),), 9.1)) == ["Dead"]
     assert heron(members).address == ELSEWHERE
@@ -265,9 +265,9 @@ def test_an_accuser_that_does_not_know_yet_where_a_node_is_moves_it_nowhere() ->
 def test_a_new_boot_of_an_alive_node_is_believed_among_many_and_left_to_itself_among_few() -> None:
     members = membership("heron", "ibis")
     assert members.rumoured(IBIS, (rumour(ALIVE, boot=2),), 9.0) == []
-    assert kinds(members.hear(node("heron", 2), 9.1)) == ["Restarted"]
+    assert kinds(members.on_introduction(node("heron", 2), 9.1)) == ["Restarted"]
     many = crowd()
-    many.hear(node("heron"), 0.0)
+    many.on_introduction(node("heron"), 0.0)
     [restarted] = many.rumoured(N1, (rumour(ALIVE, boot=2, at=ELSEWHERE),), 9.0)
     assert isinstance(restarted, Restarted)
     assert (restarted.old_boot, restarted.member.boot, restarted.member.address) == (1, 2, ELSEWHERE)
@@ -275,9 +275,9 @@ def test_a_new_boot_of_an_alive_node_is_believed_among_many_and_left_to_itself_a
 
 def test_a_made_up_boot_among_many_does_not_shut_out_the_true_node() -> None:
     members = crowd()
-    members.hear(node("heron"), 0.0)
+    members.on_introduction(node("heron"), 0.0)
     members.rumoured(N1, (rumour(ALIVE, boot=LEAP),), 9.0)
-    assert kinds(members.hear(node("heron"), 10.0)) == ["Restarted"]
+    assert kinds(members.on_introduction(node("heron"), 10.0)) == ["Restarted"]
     assert heron(members).boot == 1
     assert kinds(members.rumoured(N1, (rumour(DEAD),), 11.0)) == ["Dead"]
 
@@ -287,12 +287,12 @@ def test_a_name_that_is_taken_is_not_given_away_by_rumours() -> None:
     thief = Rumour(replace(node("n0"), uuid=HERON), 0, ALIVE)
     assert members.rumoured(N1, (thief,), 1.0) == []
     assert state(members, "heron") is SEEN
-    assert isinstance(members.hear(thief.node, 2.0)[0], NameClash)
+    assert isinstance(members.on_introduction(thief.node, 2.0)[0], NameClash)
 
 
 def test_rumours_change_neither_the_key_nor_the_name_of_a_process() -> None:
     members = membership("ibis")
-    members.hear(replace(node("heron"), key=b"true"), 0.0)
+    members.on_introduction(replace(node("heron"), key=b"true"), 0.0)
     forged = Rumour(replace(node("heron"), name="egret", key=b"false"), 1, ALIVE)
     members.rumoured(IBIS, (forged,), 1.0)
     assert (heron(members).incarnation, heron(members).node.key, heron(members).name) == (1, b"true", "heron")
@@ -317,8 +317,8 @@ def test_rumours_that_nobody_spreads_are_dropped(nonsense: NodeLife) -> None:
 
 def test_what_a_newcomer_among_many_is_told_makes_everybody_alive_for_it() -> None:
     old, newcomer = crowd(), crowd(seed=1)
-    old.hear(node("heron"), 0.0)
-    old.hear(node("ibis"), 0.0)
+    old.on_introduction(node("heron"), 0.0)
+    old.on_introduction(node("ibis"), 0.0)
     old.rumoured(N1, (rumour(SUSPECT, "ibis"),), 9.0)
     old.rumoured(N1, (rumour(DEAD, "stork"),), 9.0)
     newcomer.rumoured(N1, old.known(), 10.0)
@@ -354,7 +354,7 @@ def test_trial_A6_one_node_tells_of_so_many_whom_nobody_has_heard_and_no_more(of
 def test_trial_A6_who_turns_out_to_live_or_is_forgotten_makes_room_for_more() -> None:
     members = membership("ibis")
     members.rumoured(IBIS, invented(TOLD), 1.0)
-    members.hear(node("made-up-7"), 2.0)
+    members.on_introduction(node("made-up-7"), 2.0)
     members.rumoured(IBIS, invented(2, 5000), 3.0)
     assert members.no_room == 1
     until(members, 3.0 + SEEN_FOR + 20)

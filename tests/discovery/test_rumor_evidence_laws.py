@@ -40,7 +40,7 @@ def many() -> Membership:
 
 def many_with_heron() -> Membership:
     members = crowd()
-    members.hear(node("heron", address="tcp://1:1"), 0.0)
+    members.on_introduction(node("heron", address="tcp://1:1"), 0.0)
     return members
 
 
@@ -54,7 +54,7 @@ def believed(members: Membership, words: list[Rumour]) -> tuple[object, ...]:
     """Return the state, node and incarnation of heron after `words`; the last two decide about news."""
     for word in words:
         members.rumoured(b"?" * 16, (word,), 5.0)
-    found = members.of(HERON)
+    found = members.member_of(HERON)
     return () if found is None else (found.state, found.node, found.incarnation)
 
 

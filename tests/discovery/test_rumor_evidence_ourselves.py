@@ -51,7 +51,7 @@ def test_what_is_said_of_another_boot_of_ours_is_not_about_us() -> None:
 
 def test_row_51_who_is_said_to_be_us_where_we_never_were_is_another_process() -> None:
     members = membership("heron")
-    members.readdressed(node("me", 3, ELSEWHERE), 1.0)
+    members.set_addresses(node("me", 3, ELSEWHERE), 1.0)
     for at in (ME.address, ELSEWHERE, ""):
         assert members.rumoured(HERON, (rumour(ALIVE, "me", 3, at=at),), 2.0) == []
     [doubled] = members.rumoured(HERON, (rumour(ALIVE, "me", 3, at="tcp://127.0.0.9:1"),), 3.0)
@@ -61,7 +61,7 @@ def test_row_51_who_is_said_to_be_us_where_we_never_were_is_another_process() ->
 def test_who_moves_says_so_with_a_higher_incarnation() -> None:
     members = membership("heron")
     moved = node("me", 3, ELSEWHERE)
-    [told] = members.readdressed(moved, 1.0)
+    [told] = members.set_addresses(moved, 1.0)
     assert isinstance(told, Inform)
     assert told.rumours[0] == Rumour(moved, 1, ALIVE)
     assert (members.me.node, members.me.incarnation) == (moved, 1)
@@ -71,8 +71,8 @@ def test_who_moves_says_so_with_a_higher_incarnation() -> None:
 
 def test_our_goodbye_ends_us_for_whoever_believes_it() -> None:
     members, other = membership("heron"), membership("heron")
-    members.readdressed(ME, 1.0)
+    members.set_addresses(ME, 1.0)
     [goodbye] = members.goodbye()
     other = Membership(node("heron"), Random(0).random)
-    other.hear(ME, 0.0)
+    other.on_introduction(ME, 0.0)
     assert kinds(other.rumoured(ME.uuid, (goodbye,), 2.0)) == ["Left"]

@@ -27,7 +27,7 @@ def test_each_confirmation_of_another_one_makes_a_suspicion_shorter() -> None:
     suspicion = Suspicion(SwimTiming(), 5, began=100.0, accuser=IBIS)
     ends = [suspicion.ends]
     for accuser, counts in [(IBIS, False), (STORK, True), (STORK, False), (b"e", True), (b"g", False)]:
-        assert suspicion.confirm(accuser) is counts
+        assert suspicion.add_accuser(accuser) is counts
         ends.append(suspicion.ends)
     assert (ends[0], ends[-1]) == (112.0, 104.0)
     assert ends == [112.0, 112.0, ends[2], ends[2], 104.0, 104.0]

@@ -22,7 +22,7 @@ class Record:
             self.done.append((what, now))
             return []
 
-        self.timer = self.timers.after(seconds, now, act)
+        self.timer = self.timers.schedule(seconds, now, act)
 
 
 def test_what_is_due_is_done_in_its_order_and_once() -> None:
@@ -53,8 +53,8 @@ def test_what_was_called_off_is_not_done_nor_waited_for() -> None:
 @given(st.floats(0, 1e9), st.floats(0, 1e6), st.floats(0, 1e5))
 def test_at_its_deadline_everything_is_done_however_late_we_were(now: float, lag: float, wait: float) -> None:
     record = Record()
-    record.timers.lagged(lag)
+    record.timers.postpone(lag)
     record.after(wait, "done", now)
-    record.timers.lagged(lag / 3)
+    record.timers.postpone(lag / 3)
     record.timers.tick(record.timers.deadline())
     assert len(record.done) == 1

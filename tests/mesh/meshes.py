@@ -24,7 +24,7 @@ class InMemory(testing.Mesh):
     """A mesh in memory, for tests that need no sockets."""
 
     def metric(self, name: str, what: str) -> int:
-        return int(self._nodes[name].core.parts.status.info().metrics[what])
+        return int(self._nodes[name].core.parts.status.node_info().metrics[what])
 
 
 async def passing(net: testing.Mesh, work: Coroutine[Any, Any, Any] | asyncio.Future[Any]) -> Any:
@@ -53,7 +53,7 @@ class Mesh:
             return mesh.connect(name, environ=self.environ, **options)
 
     def metric(self, name: str, what: str) -> int:
-        return int(self.nodes[name].core.parts.status.info().metrics[what])
+        return int(self.nodes[name].core.parts.status.node_info().metrics[what])
 
 
 @asynccontextmanager

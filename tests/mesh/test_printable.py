@@ -15,13 +15,13 @@ from mesh.local.datadir import DataDir
 from mesh.local.private import cookie, private_directory
 from mesh.printable import count, harmless, typed
 from mesh.security.keyfiles import read_mesh
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 NEVER = ("Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn")
 
 
 # Most of the planes above 1 is unassigned or private, so only the whole run tries all numbers.
-PLANES = pytest.mark.parametrize("planes", stories([(0, 14), range(17)]), ids=("assigned", "all"))
+PLANES = pytest.mark.parametrize("planes", scenarios([(0, 14), range(17)]), ids=("assigned", "all"))
 
 
 def letters(planes: Iterable[int]) -> str:

@@ -227,7 +227,7 @@ class Steps:
             lambda: self._remove(second, self._chosen[second]),
             lambda: self._copy(second),
             lambda: self._files.remove(f"{self._to}/{self._beside}/{second}"),
-            lambda: self._files.replace(f"{self._to}/{compaction.DONE}", self._beside),
+            lambda: self._files.replace_file(f"{self._to}/{compaction.DONE}", self._beside),
             lambda: self._files.remove(f"{self._to}/{self._beside}"),
             lambda: self._files.remove(f"{self._to}/{compaction.STAGE}"),
         ]

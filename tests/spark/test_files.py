@@ -66,7 +66,7 @@ def test_after_a_power_cut_there_is_the_old_file_or_the_whole_new_one(
 ) -> None:
     for text in ("old", "new"):
         done.clear()
-        files.replace(address(str(tmp_path / "plan.json")), text)
+        files.replace_file(address(str(tmp_path / "plan.json")), text)
         at = done.index("renamed")
         assert ".plan.json.new" in done[:at] and tmp_path.name in done[at:]
         assert (tmp_path / "plan.json").read_text() == text

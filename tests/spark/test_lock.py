@@ -113,12 +113,12 @@ def test_one_that_was_killed_elsewhere_or_left_rubbish_bars_for_a_while(
     if text is not None:
         path.write_text(text)
     with locked(files, address(str(tmp_path))) as mine:
-        mine.check()
+        mine.check_held()
 
 
 def test_who_stood_still_for_long_and_lost_it_does_not_write_any_more(files: Files, tmp_path: Path) -> None:
     with locked(files, address(str(tmp_path))) as mine:
-        mine.check()
+        mine.check_held()
         path = sign(tmp_path, token="another's")
         until(lambda: mine._lost)
     assert json.loads(path.read_text())["token"] == "another's"
@@ -138,10 +138,10 @@ def test_trial_B8_who_wakes_up_finds_out_before_its_next_beat_and_says_what_beca
     monkeypatch.setattr(lock, "BEAT", 1e6)
     monkeypatch.setattr(lock, "STALE", 30.0)
     with locked(files, address(str(tmp_path))) as mine:
-        mine.check()
+        mine.check_held()
         taken(tmp_path / "_lock")
         with pytest.raises(SparkJobError, match=rf"{why}.*\[LOCK_LOST\]"):
-            mine.check()
+            mine.check_held()
         path = sign(tmp_path)
     assert path.exists()  # the lock of another writer stays
 

@@ -14,7 +14,7 @@ def one(path: str = "a", size: int = 5, changed: float = NOW, torn: bool = False
 
 def after(*reads: Read) -> Unfinished:
     known = Unfinished()
-    known.read(reads, NOW)
+    known.record_read(reads, NOW)
     return known
 
 
@@ -48,13 +48,13 @@ def test_a_torn_end_is_waited_for_and_not_for_ever() -> None:
     known = after(one(torn=True))
     assert known.look({"a": 5}, NOW + PATIENCE) == []
     assert known.look({"a": 5}, NOW + PATIENCE + 1) == ["a"]
-    known.read([one(changed=NOW)], NOW + PATIENCE + 1)  # its torn end has now counted as a bad line
+    known.record_read([one(changed=NOW)], NOW + PATIENCE + 1)  # its torn end has now counted as a bad line
     assert known.open == {}
 
 
 def test_what_grew_and_was_read_again_is_looked_at_for_as_long_again() -> None:
     known = after(one())
-    known.read([one(size=9)], NOW + 50)
+    known.record_read([one(size=9)], NOW + 50)
     assert known.look({"a": 9}, NOW + QUIET + 1) == []
     assert known.open.keys() == {"a"}
 

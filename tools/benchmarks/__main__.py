@@ -49,7 +49,7 @@ from tools.benchmarks.queues.cases import chosen_cases
 from tools.benchmarks.queues.workers import chosen_workers
 from tools.benchmarks.services.callers import chosen_callers
 from tools.benchmarks.trials import balance, kills, queue_kills, stopped, weights
-from tools.benchmarks.trials.stories import STORIES
+from tools.benchmarks.trials.scenarios import SCENARIOS
 from tools.running.processes import ROOT, Failed, Interrupted
 
 FOUND = ROOT / ".venv" / "bench"
@@ -124,11 +124,11 @@ def rounds_of_weights(o: Options) -> int:
 
 
 def measure_kills(o: Options, advance: Advance) -> Report:
-    return kills.measured(STORIES["nodes"], o.count, o.seed, o.rate, advance)
+    return kills.measured(SCENARIOS["nodes"], o.count, o.seed, o.rate, advance)
 
 
 def measure_masters(o: Options, advance: Advance) -> Report:
-    return kills.measured(STORIES["masters"], o.count, o.seed, MASTERS_RATE * o.rate, advance)
+    return kills.measured(SCENARIOS["masters"], o.count, o.seed, MASTERS_RATE * o.rate, advance)
 
 
 def measure_queue_kills(o: Options, advance: Advance) -> Report:
@@ -232,9 +232,9 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
 def chosen(o: Options) -> list[str]:
     """Return the names of the parts to measure; of the kills, only the scenarios that are selected."""
     others = [part for part in PARTS if not part.startswith("kills")]
-    by_name = {name: story.part for name, story in STORIES.items()} | {QUEUES: queue_kills.PART}
-    stories = [part for name, part in by_name.items() if o.story in (name, "all")]
-    return {"all": [*others, *stories], "kills": stories}.get(o.part, [o.part])
+    by_name = {name: scenario.part for name, scenario in SCENARIOS.items()} | {QUEUES: queue_kills.PART}
+    scenarios = [part for name, part in by_name.items() if o.scenario in (name, "all")]
+    return {"all": [*others, *scenarios], "kills": scenarios}.get(o.part, [o.part])
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -278,8 +278,8 @@ def arguments() -> Options:
     for name, (usual, least, help) in NUMBERS.items():
         parser.add_argument(name, type=at_least(least), default=usual, metavar="N", help=help)
     parser.add_argument(
-        "--story",
-        choices=[*STORIES, QUEUES, "all"],
+        "--scenario",
+        choices=[*SCENARIOS, QUEUES, "all"],
         default="nodes",
         help="processes to kill; nodes: masters; masters: a master and the route to it; queues: producers, "
         "keepers and consumers of a queue",

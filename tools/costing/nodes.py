@@ -116,14 +116,14 @@ class Echo(SimClient):
 
     def serve(self, address: str) -> None:
         services, number = self.core.services, self.core.subscriptions.next_number()
-        self._serving = services.make(number, address, 2 * FULL, local_only=False)
+        self._serving = services.new_service(number, address, 2 * FULL, local_only=False)
         self._serving.stirred = self._wake
-        self._keep(services.enter(self._serving))
+        self._keep(services.register(self._serving))
         self._turn()
 
     def _look(self) -> None:
         while self._serving is not None and (taken := self._serving.take_request()) is not None:
-            self._serving.reply(taken, taken.message.content)
+            self._serving.settle_reply(taken, taken.message.content)
 
 
 class RequestPath:

@@ -32,8 +32,8 @@ from tools.lab_parts.site_soak import SitePlan, sites_soaked
 from tools.lab_parts.soak import Plan, soaked
 from tools.lab_parts.week.growth import MIB
 from tools.lab_parts.week.plan import WeekPlan
+from tools.lab_parts.week.scenario import a_week
 from tools.lab_parts.week.shown import shown as week_shown
-from tools.lab_parts.week.story import a_week
 from tools.running.processes import Failed, Interrupted
 
 FAILED, INTERRUPTED = 1, 130

@@ -45,7 +45,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         for node in nodes:
             for other in nodes:
                 if other is not node:
-                    node.members.hear(other.node, self.now)
+                    node.members.on_introduction(other.node, self.now)
                     node.members._detector._news.drop(other.node.uuid)
             node.linked = {other.node.uuid for other in nodes if other is not node}
             node.wake()
@@ -74,7 +74,7 @@ class SwimNetwork(SwimWires[SwimNode]):
 
     def _bye(self, other: SwimNode, node: SwimNode) -> None:
         if other.is_up:
-            other.act(other.members.leave(node.node.uuid, node.node.boot, self.now))
+            other.act(other.members.on_goodbye(node.node.uuid, node.node.boot, self.now))
 
     def pause(self, node: SwimNode, seconds: float) -> None:
         """Pause a node for `seconds`, as SIGSTOP and SIGCONT do."""
@@ -85,7 +85,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         """Resume a node, which reads its input before it looks at the clock; no timer counts the pause."""
         if node.paused is None:
             return
-        node.members.lagged(self.now - node.paused)
+        node.members.postpone(self.now - node.paused)
         node.paused = None
         inbox, node.inbox = node.inbox, []
         for sender, message in inbox:

@@ -114,9 +114,9 @@ class SwimNode:
                 self._greeted(sender, message)
 
     def _greeted(self, sender: SwimNode, hello: Hello) -> None:
-        results = self.members.hear(hello.node, self.net.now)
+        results = self.members.on_introduction(hello.node, self.net.now)
         self.act(results)
-        known = self.members.of(hello.node.uuid)
+        known = self.members.member_of(hello.node.uuid)
         if known is None or known.boot != hello.node.boot or not known.state.startswith(("alive", "suspect")):
             return  # refused
         self.linked.add(hello.node.uuid)
@@ -169,7 +169,7 @@ class SwimNode:
         if self.is_up:
             there = self.net.process(node.uuid)
             is_refused = not there.is_up and not self.net.is_cut(self, there)
-            self.act(self.members.knocked(node.uuid, is_refused, self.net.now))
+            self.act(self.members.on_dial_probe(node.uuid, is_refused, self.net.now))
 
     def _note(self, event: MemberEvent) -> None:
         if isinstance(event, NameClash):
@@ -189,7 +189,7 @@ class SwimNode:
                 self.net.after(SPEED, there.disconnected, self.node.uuid)
 
     def _redial(self, uuid: bytes) -> None:
-        known = self.members.of(uuid)
+        known = self.members.member_of(uuid)
         is_wanted = known is not None and known.state in (NodeLife.SEEN, NodeLife.DEAD, NodeLife.CONFLICT)
         if self.is_up and uuid not in self.linked and is_wanted and self.members.count <= HEARSAY:
             if self.paused is None:
@@ -199,7 +199,7 @@ class SwimNode:
     def disconnected(self, uuid: bytes) -> None:
         if self.is_up and self.paused is None and uuid in self.linked:
             self.linked.discard(uuid)
-            self.act(self.members.disconnected(uuid, self.net.now))
+            self.act(self.members.probe_disconnected(uuid, self.net.now))
 
     # --- time ---------------------------------------------------------------------------------------------
 

@@ -75,11 +75,11 @@ def main(
         sys.exit(0 if find_planted(console, file, reduce) else FAILED)
     most = None if hours is not None and seeds is None else seeds or 100
     end = time.monotonic() + hours * 3600 if hours is not None else None
-    stories = _numbered(seed, most, profile)
+    scenarios = _numbered(seed, most, profile)
     if known is not None:
         lines = [(number, name) for name, number in again(known)]
-        stories, most = iter(lines), len(lines)
-    total = _run(console, stories, most, end, jobs)
+        scenarios, most = iter(lines), len(lines)
+    total = _run(console, scenarios, most, end, jobs)
     show(total, console)
     if file is not None:
         file.write_text(as_json(total) + "\n")
@@ -101,7 +101,7 @@ def _run(
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         whole = most if most is not None else (end or began) - began
-        task = progress.add_task("0 stories", total=whole)
+        task = progress.add_task("0 scenarios", total=whole)
         state, interim = [0, 0], Interim(console, began)
 
         def heard(found: Found) -> None:
@@ -110,7 +110,7 @@ def _run(
                 state[1] += 1
                 show_failure(found, console)
             done = state[0] if most is not None else time.monotonic() - began
-            text = f"{state[0]} stories, {state[1]} broke a promise"
+            text = f"{state[0]} scenarios, {state[1]} broke a promise"
             progress.update(task, completed=done, description=text)
             interim.hear(text, time.monotonic())
 

@@ -17,7 +17,7 @@ from threading import Thread
 from tools.simulator.checks.facts import spans
 from tools.simulator.history import History
 from tools.simulator.profiles import CIRCLES, PROFILES, SHORT
-from tools.simulator.story import told
+from tools.simulator.scenario import told
 from tools.simulator.writing import written
 
 TWICE = 50  # every n-th seed runs twice, with equal histories
@@ -96,7 +96,7 @@ def _any_between(times: list[float], begin: float, end: float) -> bool:
 class Total:
     """The sums over all seeds so far."""
 
-    stories: int = 0
+    scenarios: int = 0
     simulated: float = 0.0
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
@@ -108,7 +108,7 @@ class Total:
     profiles: Counter[str] = field(default_factory=Counter)
 
     def add(self, found: Found) -> None:
-        self.stories += 1
+        self.scenarios += 1
         self.simulated += found.simulated
         self.seconds = time.monotonic() - self.began
         self.events += found.events

@@ -55,16 +55,16 @@ OF: Mapping[Collection[str], Collection[str]] = {
 SPECIAL = frozenset(profile for profiles in OF for profile in profiles)
 
 
-def sometimes(stories: Mapping[str, int]) -> Mapping[str, int]:
+def sometimes(scenarios: Mapping[str, int]) -> Mapping[str, int]:
     """Return the expected events for these profiles, each with the number of runs that could have it."""
-    general = sum(n for profile, n in stories.items() if profile not in SPECIAL)
+    general = sum(n for profile, n in scenarios.items() if profile not in SPECIAL)
     found = dict.fromkeys(GENERAL, general) if general else {}
     for profiles, names in OF.items():
-        if n := sum(stories.get(profile, 0) for profile in profiles):
+        if n := sum(scenarios.get(profile, 0) for profile in profiles):
             found |= {name: found.get(name, 0) + n for name in names}
     return found
 
 
-def never(counts: Counter[str], stories: Mapping[str, int]) -> list[str]:
+def never(counts: Counter[str], scenarios: Mapping[str, int]) -> list[str]:
     """Return the expected events that did not happen, although enough runs made them possible."""
-    return [what for what, n in sometimes(stories).items() if n >= ENOUGH and not counts[what]]
+    return [what for what, n in sometimes(scenarios).items() if n >= ENOUGH and not counts[what]]

@@ -90,7 +90,7 @@ def _without(table: str, rides_later: bool) -> list[Patch]:
 
     The row is written with the next message, or never.
     """
-    accept = Log.accept
+    accept = Log.accept_envelope
 
     def apart(self: Any, *args: Any) -> Any:
         late = self.__dict__.setdefault("planted", [])
@@ -102,7 +102,7 @@ def _without(table: str, rides_later: bool) -> list[Patch]:
         late += rows if rides_later else []
         return accepted, [op for op in ops if op not in rows]
 
-    return [(Log, "accept", apart)]
+    return [(Log, "accept_envelope", apart)]
 
 
 def numbers_begin_again() -> list[Patch]:
@@ -110,20 +110,20 @@ def numbers_begin_again() -> list[Patch]:
 
 
 def resend_not_deduplicated() -> list[Patch]:
-    accept = OriginStream.accept
+    accept = OriginStream.accept_numbers
 
     def always(self: Any, first: int, last: int, low: int) -> Any:
         accept(self, first, last, low)
         return [(first, last)]
 
-    return [(OriginStream, "accept", always)]
+    return [(OriginStream, "accept_numbers", always)]
 
 
 def drops_in_silence() -> list[Patch]:
     drop = Feed._drop
 
-    def untold(self: Any, portion: Any, why: str) -> int:
-        drop(self, portion, why)
+    def untold(self: Any, slice_: Any, why: str) -> int:
+        drop(self, slice_, why)
         return 0
 
     return [(Feed, "_drop", untold)]
@@ -149,7 +149,9 @@ def never_suspects() -> list[Patch]:
 
 
 def disconnect_is_death() -> list[Patch]:
-    return [(Detector, "disconnected", lambda self, record, now: self._fates.die(record, record.uuid, now))]
+    return [
+        (Detector, "probe_disconnected", lambda self, record, now: self._fates.die(record, record.uuid, now))
+    ]
 
 
 def older_word_counts() -> list[Patch]:
@@ -175,7 +177,7 @@ def forwarded_not_kept() -> list[Patch]:
     def leaves(self: Any, *arguments: Any) -> Any:
         for entry in depart(self, *arguments):
             yield entry
-            self.remove(entry)
+            self.remove_entry(entry)
 
     return [(ForwardTable, "next_to_send", leaves)]
 
@@ -186,9 +188,9 @@ def wrong_order_after_restart() -> list[Patch]:
     def behind(self: Any, *args: Any) -> None:
         before = list(self._backlog)
         again(self, *args)
-        later = [portion for portion in self._backlog.take_all() if portion not in before]
-        for portion in (*before, *later):
-            self._backlog.append(portion)
+        later = [slice_ for slice_ in self._backlog.take_all() if slice_ not in before]
+        for slice_ in (*before, *later):
+            self._backlog.append(slice_)
 
     return [(Feed, "_requeue_all", behind)]
 
@@ -215,7 +217,7 @@ def letters_to_all() -> list[Patch]:
 
 
 def no_bound() -> list[Patch]:
-    return [(Backlog, "has_room", lambda self, portion, is_slow: True)]
+    return [(Backlog, "has_room", lambda self, slice_, is_slow: True)]
 
 
 def erases_in_memory() -> list[Patch]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.kernel.delivery import durable_bindings, receivers
 from mesh.kernel.delivery.router import Router
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
@@ -21,16 +21,16 @@ def bound_as_clients_are() -> list[Patch]:
     def binds(self: Any, *args: Any) -> None:
         init(self, *args)
         relay = self.relay
-        self.relay = lambda parcel: keeps(self, relay, parcel)
+        self.relay = lambda stored: keeps(self, relay, stored)
 
-    def keeps(self: Any, relay: Any, parcel: Any) -> None:
-        relay(parcel)
-        if parcel.envelope.to or parcel.envelope.flags & (ERASED | LOCAL_ONLY):
+    def keeps(self: Any, relay: Any, stored: Any) -> None:
+        relay(stored)
+        if stored.envelope.to or stored.envelope.flags & (ERASED | LOCAL_ONLY):
             return
         with patch.object(
             QueuedEnvelope, "may_have_been_given", lambda self, runs: setattr(self, "moves", 1)
         ):
-            self.bindings.redeliver(parcel.envelope, lambda answer: None)
+            self.bindings.redeliver(stored.envelope, lambda answer: None)
 
     return [(Router, "__init__", binds)]
 

@@ -52,11 +52,11 @@ def numbers_begin_at_one() -> list[Patch]:
 
 
 def moves_without_end() -> list[Patch]:
-    return [(dealing, "may_move", lambda lot, is_stranded, now: True)]
+    return [(dealing, "may_move", lambda queued, is_stranded, now: True)]
 
 
 def sent_before_it_is_stored() -> list[Patch]:
-    begin = Moving.begin
+    begin = Moving.begin_transfers
 
     def at_once(self: Any, queue: Any, *args: Any) -> int:
         commit = queue.rows.commit_if_any
@@ -68,18 +68,18 @@ def sent_before_it_is_stored() -> list[Patch]:
         with patch.object(queue.rows, "commit_if_any", first):
             return begin(self, queue, *args)
 
-    return [(Moving, "begin", at_once)]
+    return [(Moving, "begin_transfers", at_once)]
 
 
 def taken_and_not_written_down() -> list[Patch]:
-    def apart(self: Any, name: str, source: bytes, row: bytes, lots: Any, then: Any) -> None:
+    def apart(self: Any, name: str, source: bytes, row: bytes, envelopes: Any, then: Any) -> None:
         """Store the messages of an arrival first, and the state of their source with the next commit."""
 
         def stored(error: Any) -> None:
             then(error)
             self.source(name, source, row)
 
-        self._store(name, lots, [], stored)
+        self._store(name, envelopes, [], stored)
 
     return [(Rows, "arrive", apart)]
 
@@ -87,16 +87,16 @@ def taken_and_not_written_down() -> list[Patch]:
 def asked_once_for_a_lot() -> list[Patch]:
     wanted = searching.wanted
 
-    def by_the_first(selector: Any, lot: Any, runs: Any) -> Any:
+    def by_the_first(selector: Any, queued: Any, runs: Any) -> Any:
         runs = list(runs)
-        some = wanted(selector, lot, runs)
+        some = wanted(selector, queued, runs)
         return runs if some and some[0][0] == runs[0][0] else []
 
     return [(giving, "wanted", by_the_first), (searching, "wanted", by_the_first)]
 
 
 def past_its_group() -> list[Patch]:
-    return [(balancing, "in_line", lambda spread, groups, lot, shares, new: shares)]
+    return [(balancing, "in_line", lambda spread, groups, queued, shares, new: shares)]
 
 
 # Seed, broken law and patches by the name of the bug.

@@ -8,9 +8,9 @@ from typing import Any
 from unittest.mock import patch
 
 from mesh.features.queues.model.consumers.leased_deliveries import LeasedDeliveries
-from mesh.features.queues.model.lots.counts import Runs, numbers_of
-from mesh.features.queues.model.lots.lot_row import read_lot_row
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, numbers_of
+from mesh.features.queues.model.envelopes.envelope_row import read_envelope_row
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.delayed_messages import DelayedMessages
 from mesh.features.queues.model.part.queue_consumers import QueueConsumers
 from mesh.features.queues.model.part.queue_deliveries import QueueDeliveries
@@ -49,7 +49,7 @@ def _before_its_row(table: str) -> list[Patch]:
 
 def rows_by_index() -> list[Patch]:
     def by_index(self: Any) -> bytes:
-        row = read_lot_row(written(self) or pack([b"", {}, []]))
+        row = read_envelope_row(written(self) or pack([b"", {}, []]))
         places, done = {number: i for i, number in enumerate(_numbers(self.envelope.ranges()), 1)}, Ranges()
         for number in _numbers(Ranges.unpack(row.done)):
             done.add(places[number], places[number])
@@ -80,8 +80,8 @@ def recovered_and_given_to_another() -> list[Patch]:
         opened(self, *args)
         return []
 
-    opened = QueueConsumers.open
-    return [(QueueConsumers, "open", all_of_it)]
+    opened = QueueConsumers.add_consumer
+    return [(QueueConsumers, "add_consumer", all_of_it)]
 
 
 def whoever_names_an_epoch_is_believed() -> list[Patch]:
@@ -98,10 +98,10 @@ def whoever_names_an_epoch_is_believed() -> list[Patch]:
 def whoever_claims_is_believed() -> list[Patch]:
     def believes(self: Any, taker: Any, stream: bytes, number: int) -> Any:
         for line in self._backlog.order.lines.values():
-            for lot in line.after((0, b"", 0)):
-                if lot.envelope.stream == stream and number in lot.ready:
-                    lot.take_out([(number, number)])
-                    return lot
+            for queued in line.after((0, b"", 0)):
+                if queued.envelope.stream == stream and number in queued.ready:
+                    queued.take_out([(number, number)])
+                    return queued
         return from_doubt(self, taker, stream, number)
 
     from_doubt = QueueConsumers._from_doubt
@@ -119,13 +119,13 @@ def done_with_its_last_message() -> list[Patch]:
     ack = QueueDeliveries.ack
 
     def all_of_it(self: Any, taker: Any, first: int, last: int) -> Any:
-        lots = {run.lot for run in taker.holding if run.runs[-1][1] == run.lot.envelope.last}
+        envelopes = {run.queued for run in taker.holding if run.runs[-1][1] == run.queued.envelope.last}
         over = ack(self, taker, first, last)
-        for lot in lots:
-            rest = list(lot.ready)
-            if rest and not lot.left - sum(b - a + 1 for a, b in rest):
-                lot.take_out(rest)
-                self._backlog.done(lot, rest)
+        for queued in envelopes:
+            rest = list(queued.ready)
+            if rest and not queued.left - sum(b - a + 1 for a, b in rest):
+                queued.take_out(rest)
+                self._backlog.done(queued, rest)
         return over
 
     return [(QueueDeliveries, "ack", all_of_it)]

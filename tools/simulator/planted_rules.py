@@ -16,7 +16,7 @@ Patch = tuple[Any, str, Any]
 
 def claims_stay() -> list[Patch]:
     """Look up claims in the previous rules."""
-    adopt = Mapping.adopt
+    adopt = Mapping.set_rules
 
     def stale(self: Any, rules: Any) -> None:
         before: Claims | None = self.__dict__.get("_claims")
@@ -24,12 +24,12 @@ def claims_stay() -> list[Patch]:
         if before is not None and self.rules:
             self._claims = before
 
-    return [(Mapping, "adopt", stale)]
+    return [(Mapping, "set_rules", stale)]
 
 
 def no_review() -> list[Patch]:
     """Do not route waiting messages again."""
-    return [(EntryRouting, "review", lambda self: None)]
+    return [(EntryRouting, "decide_again", lambda self: None)]
 
 
 def lower_wins() -> list[Patch]:

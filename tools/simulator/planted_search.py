@@ -14,8 +14,8 @@ from rich.console import Console
 from tools.simulator.campaign import ALL
 from tools.simulator.planted import BUGS, Bug, planted
 from tools.simulator.reducer import reduced
+from tools.simulator.scenario import told
 from tools.simulator.script import Script, within
-from tools.simulator.story import told
 from tools.simulator.writing import written
 
 TRIED = 2000  # seeds for a planted bug

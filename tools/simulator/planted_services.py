@@ -64,13 +64,13 @@ def the_first_counts_nothing() -> list[Patch]:
 
 
 def replies_of_a_former_life() -> list[Patch]:
-    reply = ClientServing.reply
+    reply = ClientServing.settle_reply
 
     def takes(self: Any, taken: Any, *said: Any) -> bool:
         taken.epoch = self._epoch or taken.epoch
         return reply(self, taken, *said)
 
-    return [(ClientServing, "reply", takes)]
+    return [(ClientServing, "settle_reply", takes)]
 
 
 def chosen_anew() -> list[Patch]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tools.simulator.scenario import told
 from tools.simulator.script import Script, with_steps
 from tools.simulator.steps import Step
-from tools.simulator.story import told
 
 TRIES = 400
 WORK = ("publish", "get", "erase", "send", "put", "info")

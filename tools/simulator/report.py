@@ -47,15 +47,15 @@ def show_failure(found: Found, console: Console) -> None:
 def _figures(total: Total, console: Console) -> None:
     hours = total.simulated / 3600
     speed = total.simulated / total.seconds if total.seconds else 0.0
-    table = Table(show_header=False, title="Stories")
+    table = Table(show_header=False, title="Scenarios")
     for name, value in (
-        ("stories", f"{total.stories}"),
+        ("scenarios", f"{total.scenarios}"),
         ("by profile", ", ".join(f"{name} {n}" for name, n in sorted(total.profiles.items()))),
         ("simulated", f"{hours:.1f} hours"),
         ("on the clock", f"{total.seconds / 60:.1f} minutes, {speed:.0f} times as fast"),
         ("events in histories", f"{total.events}"),
         ("faults injected", f"{sum(total.faults.values())}"),
-        ("stories that broke a promise", f"{len(total.failed)}"),
+        ("scenarios that broke a promise", f"{len(total.failed)}"),
     ):
         table.add_row(name, value)
     console.print(table)
@@ -72,7 +72,7 @@ def _faults(total: Total, console: Console) -> None:
 
 def as_json(total: Total) -> str:
     found: dict[str, Any] = {
-        "stories": total.stories,
+        "scenarios": total.scenarios,
         "profiles": dict(total.profiles),
         "simulated_hours": total.simulated / 3600,
         "seconds": total.seconds,

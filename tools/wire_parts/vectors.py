@@ -96,7 +96,7 @@ def stream() -> Mapping[str, str]:
 
 def advert() -> Mapping[str, str | int]:
     heron = adverts.Advert(HERON.uuid, "heron", 3, 7710, ("10.0.0.5",))
-    txt = adverts.Adverts(CLUSTER, COOKIE, None, lambda key, text, signature: False).write(heron)
+    txt = adverts.Adverts(CLUSTER, COOKIE, None, lambda key, text, signature: False).write_txt(heron)
     return {
         "secret": COOKIE.hex(),
         "cluster": CLUSTER,

@@ -22,7 +22,7 @@ class Absence:
         self._since = 0.0
         self._alarm: Alarm | None = None
 
-    def begin(self, since: float) -> None:
+    def start_reports(self, since: float) -> None:
         """Start the reports about a node that has been silent since the time `since`.
 
         The first report follows AWAY s after `since`, and later ones every AWAY_AGAIN s. A report

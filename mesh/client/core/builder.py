@@ -37,7 +37,7 @@ class Builder:
         self.options: Mapping[str, object] | None = None  # None: no options can be compared
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
-        self.index.append(self.row(key))
+        self.index.append(self.add_key(key))
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]
             self.options = None
@@ -65,14 +65,14 @@ class Builder:
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)] * count
             self.options = None
-        self.index += [self.row(key)] * count
+        self.index += [self.add_key(key)] * count
         self.slices += contents
         self.room -= size
         if expires:
             self.expires = min(expires, self.expires or expires)
         return count
 
-    def row(self, key: str) -> int:
+    def add_key(self, key: str) -> int:
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = len(self.rows)

@@ -100,9 +100,11 @@ class Calls:
     def _send(self, pending: Pending) -> None:
         if isinstance(pending.command, c.Call):
             self._calling.add(pending.request)
-        self._line.send(pending.command)
+        self._line.send_command(pending.command)
 
-    def send(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
+    def send_command(
+        self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None
+    ) -> Pending:
         """Send a command without a time limit, or keep it until the client is connected."""
         self._request += 1
         pending = self._added(make(self._request), then)
@@ -156,7 +158,7 @@ class Calls:
         for pending in self._pending.values():
             pending.parts.clear()
             if pending.request not in self._waiting:
-                self._line.send(pending.command)
+                self._line.send_command(pending.command)
 
     def close(self, error: MeshError) -> None:
         """Fail all open commands with `error`, and all later ones with a time limit."""

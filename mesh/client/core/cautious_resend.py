@@ -39,7 +39,7 @@ class CautiousResend:
         self._hung_up = 0
         return self._line.popleft()
 
-    def begin(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
+    def begin_resend(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
         """Return the `waiting` envelopes that may be sent now, after a reconnect."""
         if not self.is_on:
             return waiting

@@ -53,7 +53,9 @@ class ClientCore:
         )
         outbox = outbox or Outbox(4 << 20, 1024)
         self.sender: EnvelopeSender = EnvelopeSender(context, self.line, outbox)
-        self.publisher: Publisher = Publisher(context, key.id, outbox, self.sender.send, self._refused_later)
+        self.publisher: Publisher = Publisher(
+            context, key.id, outbox, self.sender.send_envelope, self._refused_later
+        )
         self.calls: Calls = Calls(context, self.line, timeout)
         self.subscriptions: Subscriptions = Subscriptions(context, self.line, self.calls)
         self.requests: Requests = Requests(context)
@@ -65,15 +67,15 @@ class ClientCore:
     # --- events from the shell ----------------------------------------------------------------------------
 
     def found(self, now: float, access: Access) -> None:
-        self.context.begin(now)
+        self.context.set_time(now)
         self.line.found(access)
 
     def not_found(self, now: float, error: MeshError) -> None:
-        self.context.begin(now)
+        self.context.set_time(now)
         self.line.not_found(error)
 
     def received(self, now: float, key: int, command: c.Command, envelopes: list[Envelope]) -> None:
-        self.context.begin(now)
+        self.context.set_time(now)
         line = self.line
         if not line.hears(key):
             return
@@ -87,28 +89,28 @@ class ClientCore:
 
     def on_piece(self, now: float, key: int) -> None:
         """Record that a message without a complete command arrived, such as a piece of a long one."""
-        self.context.begin(now)
+        self.context.set_time(now)
         if self.line.hears(key):
             self.line.moved = now
 
     def on_disconnected(self, now: float, key: int, why: str = "disconnected") -> None:
-        self.context.begin(now)
+        self.context.set_time(now)
         if key == self.line.key:
             self.line.lose(why)
 
     def on_failed(self, now: float, key: int, error: Refused) -> None:
         """Record why a connection could not be established."""
-        self.context.begin(now)
+        self.context.set_time(now)
         if key == self.line.key:
             self.line.on_failed(error)
 
-    def move(self, now: float) -> None:
+    def leave_node(self, now: float) -> None:
         """Leave the node and search for one again.
 
         Unanswered messages are sent to the next node with their old numbers.
         """
-        self.context.begin(now)
-        self.line.move()
+        self.context.set_time(now)
+        self.line.leave_node()
 
     def tick(self, now: float) -> list[ClientEffect]:
         return self.context.tick(now)
@@ -129,7 +131,7 @@ class ClientCore:
         self.queues.end_all(gone)
         self.watches.end_all(gone)
         self.requests.close(gone)
-        self.publisher.fail(gone)
+        self.publisher.fail_all(gone)
         self.subscriptions.end_all(gone)
         self.calls.close(gone)
         self.context.do(Report("closed", "" if why is None else why.what))
@@ -184,7 +186,7 @@ class ClientCore:
     def member(self, group: str, queries: Sequence[c.Query], credit: int) -> GroupMember:
         """Return a group member; `credit` is its limit of unconsumed messages per query. Raises: BadName."""
         names = [group_name(group, query.domain, query.text) for query in queries]
-        number, make = self.subscriptions.next_number, self.services.make
+        number, make = self.subscriptions.next_number, self.services.new_service
         return GroupMember([make(number(), name, credit, False) for name in names])
 
     def check_services(self) -> None:
@@ -223,7 +225,7 @@ class ClientCore:
             case c.Pong() | c.Unknown():
                 pass
             case c.Ping():  # checks whether the session is in use
-                self.line.send(c.Pong(command.stamp))
+                self.line.send_command(c.Pong(command.stamp))
             case _:
                 raise RemoteError(f"the node sent {type(command).__name__}, which clients do not accept")
 

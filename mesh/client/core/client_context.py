@@ -92,7 +92,7 @@ class ClientContext:
             self._crowded = CROWDED + 2 * len(self._alarms)
         return alarm
 
-    def begin(self, now: float) -> None:
+    def set_time(self, now: float) -> None:
         """Set the time at the start of an event. A tick will follow, so the shell is not woken."""
         self.now, self._is_awake = now, True
 

@@ -35,7 +35,7 @@ class ClientHandshake:
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
 
-    def begin(self, access: Access, nonce: bytes) -> None:
+    def begin_handshake(self, access: Access, nonce: bytes) -> None:
         """Begin the handshake of a new connection."""
         self.access, self._nonces = access, (nonce, b"")
 
@@ -77,12 +77,12 @@ class ClientHandshake:
         signature = self._stream.sign(stream_text(*self._nonces, it.where, challenge.uuid))
         return self.hello(have, it.proof(*self._nonces), signature)
 
-    def doubt(self, w: c.Welcome) -> c.Refuse | None:
+    def check_welcome(self, w: c.Welcome) -> c.Refuse | None:
         """Return a refusal if the node is not the expected one or has no common wire version, else None."""
         is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # a man in the middle
         if is_other or not self.access.is_proven(w.proof, *self._nonces):
             return c.Refuse(*self.access.impostor, final=True)
-        code, reason, hint = self.access.doubt(w.node, w.signature, *self._nonces)
+        code, reason, hint = self.access.check_node(w.node, w.signature, *self._nonces)
         if code:
             return c.Refuse(code, reason, hint, final=True)
         if not agreed(w.version, w.version):
@@ -90,7 +90,7 @@ class ClientHandshake:
             return c.Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         return None
 
-    def accept(self, w: c.Welcome) -> bool:
+    def adopt_session(self, w: c.Welcome) -> bool:
         """Adopt the session that WELCOME assigns, and return whether the node has another boot.
 
         Raises: RemoteError for an invalid session name.

@@ -65,7 +65,7 @@ class DeliveredEnvelope:
         return [place for place in range(first, last) if self.states[place] == state]
 
 
-LotPlace = tuple[DeliveredEnvelope, int]
+EnvelopePlace = tuple[DeliveredEnvelope, int]
 Some = tuple[DeliveredEnvelope, Sequence[int]]  # messages, and their places
 
 
@@ -88,11 +88,11 @@ class Settlement(Struct, eq=False):
     def __len__(self) -> int:
         return sum(len(places) for _, places in self.of)
 
-    def __iter__(self) -> Iterator[LotPlace]:
-        return ((lot, place) for lot, places in self.of for place in places)
+    def __iter__(self) -> Iterator[EnvelopePlace]:
+        return ((queued, place) for queued, places in self.of for place in places)
 
     def counts(self) -> list[int]:
-        return [lot.counts[place] for lot, place in self]
+        return [queued.counts[place] for queued, place in self]
 
     def entries(self) -> list[SettleEntry]:
         ends = as_ranges(self.counts())
@@ -104,14 +104,18 @@ class Settlement(Struct, eq=False):
         """The approximate size of the entries in SETTLE, in bytes."""
         return 10 * len(self) + 4 * len(self.reason)
 
-    def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
-        return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
+    def among(self, ranges: Sequence[tuple[int, int]]) -> list[EnvelopePlace]:
+        return [
+            (queued, place)
+            for queued, place in self
+            if any(a <= queued.counts[place] <= b for a, b in ranges)
+        ]
 
-    def keep_tagged(self, opening: int) -> list[LotPlace]:
+    def keep_tagged(self, opening: int) -> list[EnvelopePlace]:
         """Keep only messages with a delivery tag in the epoch `opening`; return the others."""
-        others = [(lot, place) for lot, place in self if not lot.tag_of(place, opening)]
+        others = [(queued, place) for queued, place in self if not queued.tag_of(place, opening)]
         if others:
-            self.of = [(lot, (place,)) for lot, place in self if lot.tag_of(place, opening)]
+            self.of = [(queued, (place,)) for queued, place in self if queued.tag_of(place, opening)]
         return others
 
     def kept(self) -> None:
@@ -134,17 +138,17 @@ def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
     return tuple(ranges)
 
 
-def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+def listed(places: Sequence[EnvelopePlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
     """Return the messages at `places`, in this order, in the format of the field `held` of CONSUME."""
     entries: list[tuple[bytes, list[int]]] = []
     before: DeliveredEnvelope | None = None
     numbers: list[int] = []
-    for lot, place in places:
-        if lot is not before:
-            before, numbers = lot, lot.numbers()
+    for queued, place in places:
+        if queued is not before:
+            before, numbers = queued, queued.numbers()
         number, entry = numbers[place], entries[-1] if entries else None
-        if entry is None or entry[0] != lot.stream or entry[1][-1] >= number:
-            entries.append((lot.stream, [number, number]))
+        if entry is None or entry[0] != queued.stream or entry[1][-1] >= number:
+            entries.append((queued.stream, [number, number]))
         elif entry[1][-1] == number - 1:
             entry[1][-1] = number
         else:
@@ -152,7 +156,9 @@ def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], .
     return tuple((stream, tuple(ends)) for stream, ends in entries)
 
 
-def fitting(mine: list[LotPlace], said: list[LotPlace], waiting: list[LotPlace]) -> list[LotPlace]:
+def fitting(
+    mine: list[EnvelopePlace], said: list[EnvelopePlace], waiting: list[EnvelopePlace]
+) -> list[EnvelopePlace]:
     """Return as many messages as CONSUME can list, in the order of the arguments.
 
     Settled messages (`said`) are left out first, because the node has probably stored most settlements.

@@ -36,7 +36,7 @@ class EnvelopeSender:
         self.deadlines.on_moved()
         self.elsewhere = self._outbox.numbered()
 
-    def send(self, envelope: Envelope, until: float) -> None:
+    def send_envelope(self, envelope: Envelope, until: float) -> None:
         """Send a new envelope, or append it if others must be answered first. `until` as in a Builder."""
         if until:
             self.deadlines.add(envelope.first, until, envelope.low)
@@ -45,7 +45,7 @@ class EnvelopeSender:
 
     def resend_all(self) -> None:
         """Send the unanswered envelopes after a reconnect; while `caution` is on, only the first."""
-        self._send_each(self.caution.begin(self._outbox.resend()))
+        self._send_each(self.caution.begin_resend(self._outbox.resend()))
 
     def send_next(self) -> None:
         """Send the envelopes that waited for an answer, while `caution` is on."""
@@ -59,7 +59,7 @@ class EnvelopeSender:
         if envelope.domain == SENDS:
             self._send_on(envelope)
         else:
-            self._line.send(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
+            self._line.send_command(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
 
     def _marked(self, envelope: Envelope) -> Envelope:
         """Return the envelope in a form that this node can read.
@@ -79,7 +79,7 @@ class EnvelopeSender:
         """Send an envelope to an address, with the ms until its deadline if it has one."""
         ttl = self.deadlines.ttl(envelope, self._context.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
-        if self._line.send(command, (self.deadlines.marked(envelope),)):
+        if self._line.send_command(command, (self.deadlines.marked(envelope),)):
             self.deadlines.record_sent(envelope)
 
     def _is_answered(self, envelope: Envelope) -> bool:

@@ -27,19 +27,19 @@ class Framing:
         self._cutter: Cutter | None = None
         self._gatherer = Gatherer(0)
 
-    def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> None:
+    def send_command(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> None:
         frames, cutter = write(command, envelopes), self._cutter
         # Most commands are short and find the connection idle, so this test must be fast.
         if cutter is None or (not cutter.is_busy and (not envelopes or is_short(frames))):
             self._put(frames)
         else:
-            self._put_all(cutter.send(frames))
+            self._put_all(cutter.cut(frames))
 
     def _put_all(self, messages: Iterable[Frames]) -> None:
         for frames in messages:
             self._put(frames)
 
-    def received(self, now: float, frames: Frames) -> tuple[c.Command, list[Envelope]] | None:
+    def read_command(self, now: float, frames: Frames) -> tuple[c.Command, list[Envelope]] | None:
         """Return the command in a message of frames, or None if there is none for the core.
 
         None stands for a piece that is not the last, an acknowledgement of pieces, or an unknown command,
@@ -54,7 +54,7 @@ class Framing:
             if self._version < UNKNOWN_IS_TOLD:
                 raise
             if self._unknown.allows(now):
-                self.send(c.Unknown(error.tag, error.field))
+                self.send_command(c.Unknown(error.tag, error.field))
             return None
         return command, envelopes
 
@@ -80,5 +80,5 @@ class Framing:
 
     def _piece(self, piece: c.Piece) -> tuple[c.Command, list[Envelope]] | None:
         frames = self._gatherer.add_piece(piece)
-        self.send(c.PieceAck(self._gatherer.taken))
+        self.send_command(c.PieceAck(self._gatherer.taken))
         return None if frames is None else read(frames)

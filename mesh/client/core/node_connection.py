@@ -83,7 +83,7 @@ class NodeConnection:
         """The mesh whose keys the client uses; "" without keys."""
         return self.handshake.access.cluster
 
-    def open(self, waits: bool) -> Promise:
+    def connect(self, waits: bool) -> Promise:
         """Connect; the promise resolves after the first WELCOME.
 
         The promise fails if keys are missing or unusable, if a node refuses for good, or if no node is found,
@@ -93,11 +93,11 @@ class NodeConnection:
         self.is_closed, self._waits = False, waits
         self.why, self._attempt = None, 0
         self._first = self._context.promise()
-        self._absence.begin(self._context.now)
+        self._absence.start_reports(self._context.now)
         self._context.do(Find())
         return self._first
 
-    def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
+    def send_command(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
         """Send a command; return False without a connection.
 
         The owner sends important commands again after the next WELCOME.
@@ -116,7 +116,7 @@ class NodeConnection:
         self._absence.cancel()
         self._break(Closed("The client is closed."))
 
-    def move(self) -> None:
+    def leave_node(self) -> None:
         self.handshake.forget_session()
         self.lose("moved")
 
@@ -132,7 +132,7 @@ class NodeConnection:
         self.key = self._dials
         self._heard = self._context.now
         self._is_answered = False
-        self.handshake.begin(access, self._context.dice(16))
+        self.handshake.begin_handshake(access, self._context.dice(16))
         self._context.do(DialNode(self.key, access))
         self._context.do(SendCommand(self.key, self.handshake.hello(self.inlet.have)))
         self._watch(PATIENCE)
@@ -179,7 +179,7 @@ class NodeConnection:
             self.why = None  # earlier reasons are out of date
             self.lose(SILENT)
             return
-        self.send(c.Ping(int(self._context.now * 1e6)))
+        self.send_command(c.Ping(int(self._context.now * 1e6)))
         self._watch(PING)
 
     def _note_standstill(self) -> None:
@@ -189,7 +189,7 @@ class NodeConnection:
     def on_failed(self, error: Refused) -> None:
         """Report a failed ZeroMQ handshake.
 
-        Only missing keys fail the promise of `open`, because other errors may be temporary.
+        Only missing keys fail the promise of `connect`, because other errors may be temporary.
         """
         self.why = error
         if error.code in AT_ONCE:  # other errors may be temporary
@@ -212,7 +212,7 @@ class NodeConnection:
             if self._context.now - self._entered > STEADY:
                 self._strikes = 0
             self._context.do(Report("disconnected", why))
-            self._absence.begin(self._heard)
+            self._absence.start_reports(self._heard)
         self._search_again()
 
     def _missing(self) -> str:
@@ -252,10 +252,10 @@ class NodeConnection:
                 )
 
     def _enter(self, w: c.Welcome) -> None:
-        if (refusal := self.handshake.doubt(w)) is not None:
+        if (refusal := self.handshake.check_welcome(w)) is not None:
             self._on_refused(refusal, f"This client refused {self.address}")
             return
-        is_new = self.handshake.accept(w) or w.next <= self.inlet.have
+        is_new = self.handshake.adopt_session(w) or w.next <= self.inlet.have
         if is_new:
             self.inlet = LinkReceiver()
         self.name, self.home = w.session, w.node.name

@@ -41,7 +41,7 @@ class Publisher:
         self._checked: set[str] = set()
         self._quiet: dict[Promise, None] = {}  # promises of `change`
 
-    def post(
+    def append_message(
         self,
         key: str,
         content: bytes,
@@ -54,9 +54,9 @@ class Publisher:
     ) -> int:
         """Append a message, and return its number.
 
-        Raises: WouldBlock, PublishRefused for a reserved domain, and the errors of `check`.
+        Raises: WouldBlock, PublishRefused for a reserved domain, and the errors of `check_message`.
         """
-        self.check(key, content, to)
+        self.check_message(key, content, to)
         accumulator = self.accumulator
         builder = accumulator.publish_builder(domain, flags, to, xml)
         number = builder.add(key, content, props, expires)
@@ -67,7 +67,7 @@ class Publisher:
         self, address: str, key: str, content: bytes, flags: int, props: bytes, until: float = 0.0
     ) -> int:
         """Append a message for an address, and return its number. `until` is its deadline; 0: none."""
-        self.check(key, content, address)
+        self.check_message(key, content, address)
         accumulator = self.accumulator
         it = accumulator.builder
         if (
@@ -88,9 +88,9 @@ class Publisher:
     ) -> int:
         """Append a message for the queue `to`, and return its number.
 
-        Raises: WouldBlock, and the errors of `check`.
+        Raises: WouldBlock, and the errors of `check_message`.
         """
-        self.check(key, content, to)
+        self.check_message(key, content, to)
         builder = self.accumulator.put_builder(to, flags, how)
         number = builder.add(key, content, props, expires)
         self.accumulator.on_put(builder)
@@ -109,18 +109,18 @@ class Publisher:
         """Append as many messages for a queue as fit into one envelope, at least one.
 
         Return the number of the first message, and how many were appended. Raises: WouldBlock, and the errors
-        of `check`.
+        of `check_message`.
         """
-        self.check(key, max(contents, key=len), to)
+        self.check_message(key, max(contents, key=len), to)
         builder = self.accumulator.put_builder(to, flags, how)
         count = len(builder.slices)
         taken = builder.add_many(key, contents[: TOGETHER - count], props, expires)
         self.accumulator.on_put(builder)
         return builder.first + count, taken
 
-    def row(self, builder: Builder, key: str) -> int:
-        self.check(key, b"")
-        return builder.row(key)
+    def add_key(self, builder: Builder, key: str) -> int:
+        self.check_message(key, b"")
+        return builder.add_key(key)
 
     def post_many(
         self,
@@ -134,15 +134,15 @@ class Publisher:
     ) -> int:
         """Append as many messages as fit into one envelope, at least one.
 
-        Return how many were appended. Raises: as `post`.
+        Return how many were appended. Raises: as `append_message`.
         """
-        self.check(key, max(contents, key=len))
+        self.check_message(key, max(contents, key=len))
         builder = self.accumulator.publish_builder(domain, flags, "", xml)
         taken = builder.add_many(key, contents, props, expires)
         self.accumulator.on_added(builder)
         return taken
 
-    def check(self, key: str, content: bytes, to: str = "") -> None:
+    def check_message(self, key: str, content: bytes, to: str = "") -> None:
         """Raise BadKey, PublishRefused for a reserved key, or MessageTooLarge; callable in any thread.
 
         A message with a receiver (`to`) needs no key.
@@ -201,7 +201,7 @@ class Publisher:
             end = it.first + len(it.slices)
         return stream == self.stream and number < end, domain, number
 
-    def waiting(self) -> tuple[int, str]:
+    def waiting_count(self) -> tuple[int, str]:
         """Return how many messages wait for their master, and why the latest one had to wait.
 
         The reason is "" if none waits.
@@ -223,10 +223,10 @@ class Publisher:
             if not promise.done():
                 promise.set_result(None)
 
-    def fail(self, error: MeshError) -> None:
+    def fail_all(self, error: MeshError) -> None:
         """Drop the open envelope and fail all waiting promises, because the client is closed."""
         self.accumulator.drop()
-        self.verdicts.fail(error)
+        self.verdicts.fail_all(error)
         for promise in self._quiet:
             if not promise.done():
                 promise.set_exception(error)

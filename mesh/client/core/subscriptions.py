@@ -60,15 +60,15 @@ class Subscriptions:
         self._number += 1
         return self._number
 
-    def make(self, query: c.Query, initial: bool, terms: Terms) -> Intake:
-        """Return a subscription that `enter` will register. Raises: BadQuery for unknown terms."""
+    def new_subscription(self, query: c.Query, initial: bool, terms: Terms) -> Intake:
+        """Return a subscription that `register` will register. Raises: BadQuery for unknown terms."""
         overflow(terms.overflow)
         return Intake(self.next_number(), query, initial, terms, self._was_used, self._has_gap)
 
     def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
         """Return one subscription for all `queries`. Raises: BadQuery for unknown terms."""
         if len(queries) == 1:
-            return self.make(queries[0], initial, terms)
+            return self.new_subscription(queries[0], initial, terms)
         overflow(terms.overflow)
         numbers = range(self._number + 1, self._number + 1 + len(queries))
         self._number = numbers[-1]
@@ -91,7 +91,7 @@ class Subscriptions:
             hint = "Leave it first, or read it in one place and distribute the messages."
             raise BadQuery(what, hint=hint)
 
-    def enter(self, s: Intake) -> Pending | None:
+    def register(self, s: Intake) -> Pending | None:
         """Register a subscription. Raises: BadQuery if it is open.
 
         Return None if a paused inbox is resumed, which sends nothing.
@@ -106,9 +106,9 @@ class Subscriptions:
     def give_up(self, s: Intake) -> None:
         """Drop a failed or abandoned subscription, which the node may have accepted."""
         if self._all.pop(s.number, None) is not None:
-            self._calls.send(lambda request: c.Unsubscribe(request, s.number))
+            self._calls.send_command(lambda request: c.Unsubscribe(request, s.number))
 
-    def leave(self, s: Intake) -> Pending | None:
+    def unregister(self, s: Intake) -> Pending | None:
         """End a subscription, or pause the inbox. Return None if there is no reply to wait for."""
         if s.number not in self._all:
             return None
@@ -122,7 +122,7 @@ class Subscriptions:
         s.end_with(Closed("The subscription has ended."))
         if self._line.is_up:
             return self._calls.send_with_timeout(lambda request: c.Unsubscribe(request, s.number))
-        self._calls.send(lambda request: c.Unsubscribe(request, s.number))
+        self._calls.send_command(lambda request: c.Unsubscribe(request, s.number))
         return None
 
     def resubscribe(self, is_new: bool, window: tuple[int, int]) -> None:
@@ -143,12 +143,12 @@ class Subscriptions:
             if s.confirmed:
                 # A new process may have lost messages in flight, so the retained values are requested
                 # again. Known values are dropped when they arrive.
-                self._line.send(s.asked_for(0, resumed=not is_new))
+                self._line.send_command(s.asked_for(0, resumed=not is_new))
         self.plan_ack()  # the last ack may be lost
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
         inlet = self._line.inlet
-        if not inlet.accept(command.seq):
+        if not inlet.accept_number(command.seq):
             self.plan_ack()
             return
         is_for_others = True
@@ -183,7 +183,7 @@ class Subscriptions:
                 s.end_with(SlowConsumer(command.text, hint="Subscribe again, and read its messages faster."))
             else:
                 s.end_with(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
-        self._calls.send(lambda request: c.Unsubscribe(request, command.subscription))
+        self._calls.send_command(lambda request: c.Unsubscribe(request, command.subscription))
 
     def _was_used(self, s: Intake) -> None:
         self._used[s.number] = s
@@ -228,7 +228,7 @@ class Subscriptions:
         news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
         if self._replies > self._told.get(REPLIES, 0):
             news[REPLIES] = self._replies
-        if self._line.send(c.Ack(self._acked, tuple(news.items()))):
+        if self._line.send_command(c.Ack(self._acked, tuple(news.items()))):
             self._told |= news
             self._used.clear()
 

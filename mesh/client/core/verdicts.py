@@ -135,7 +135,7 @@ class Verdicts:
     def when_answered(self, domain: str, number: int, last: bool) -> Promise:
         """Return a promise for the answer to a message, or for its final answer if `last`.
 
-        `wait_no_more` withdraws the promise. Raises: the error of `fail`.
+        `wait_no_more` withdraws the promise. Raises: the error of `fail_all`.
         """
         if self._closed is not None:
             raise self._closed
@@ -204,7 +204,7 @@ class Verdicts:
             self._errors.clear()
             raise error
 
-    def fail(self, error: MeshError) -> None:
+    def fail_all(self, error: MeshError) -> None:
         """Fail all waiting promises, and refuse later ones, because the client is closed."""
         self._closed = error
         for promise in self._first.pop_all() + self._last.pop_all():

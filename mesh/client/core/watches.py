@@ -99,7 +99,7 @@ class Watches:
             self._send_watch(Watch(self._next(), full=False, add=((ADDRESS, address),)))
         return watching
 
-    def leave(self, address: str, watching: AddressWatch) -> None:
+    def end_watch(self, address: str, watching: AddressWatch) -> None:
         others = self._watching.get(address)
         if others is not None:
             others.discard(watching)
@@ -122,7 +122,7 @@ class Watches:
         return self._version
 
     def _send_watch(self, command: Watch) -> None:
-        self._line.send(command)  # without a connection, sent by the next one
+        self._line.send_command(command)  # without a connection, sent by the next one
 
     def rewatch_all(self) -> None:
         self._heard = 0

@@ -265,7 +265,7 @@ class Recording(Component):
         """
         if uuid == self._context.me.uuid:
             return 0.0
-        member = self._neighbours.membership.of(uuid) if uuid else None
+        member = self._neighbours.membership.member_of(uuid) if uuid else None
         return round(max(0.0, self._context.clock.now - member.heard), 3) if member is not None else None
 
 

@@ -100,7 +100,7 @@ class Keeper:
     """Holds and renews a lease, on its own connection, until it is released or lost.
 
     One thread renews, and another watches the clock, since an answer may never come. When the lease is lost,
-    the thread that detects the loss calls `on_loss`; it can be a thread that called `check`.
+    the thread that detects the loss calls `on_loss`; it can be a thread that called `check_lease`.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Keeper:
         for thread in self._threads:
             thread.start()
 
-    def check(self) -> None:
+    def check_lease(self) -> None:
         """Raise StoreError if the store must no longer be used."""
         if not may_serve(self._sent, time.monotonic(), self._terms):
             self._lose(LEASE_LOST)
@@ -217,7 +217,7 @@ class Keeper:
     def _watching(self) -> None:
         while not self._ending.wait(max(0.0, serves_until(self._sent, self._terms) - time.monotonic())):
             with contextlib.suppress(StoreError):
-                self.check()
+                self.check_lease()
 
     def _lose(self, code: str, lease: Lease | None = None) -> None:
         if self._loss is None:

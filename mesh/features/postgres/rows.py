@@ -84,7 +84,7 @@ def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False)
     """
     rows = db.execute(f"{_META} FOR UPDATE" if lock else _META, (owner,))
     if not rows:
-        audit.note("the count of positions is missing")
+        audit.record_loss("the count of positions is missing")
     elif audit.is_sound("the count of positions", rows[0][:2], rows[0][2]):
         return StoreProgress(*rows[0][:2])
     return StoreProgress(0, 0)
@@ -129,7 +129,7 @@ def _read_tables(db: Connection, owner: UUID, audit: Audit) -> dict[str, dict[by
     for name, key, value, crc in db.stream(rows, (owner,)):
         row = f"row {key!r:.80} of table {name!r:.80}"
         if name not in tables:
-            audit.note(f"{row} is damaged")
+            audit.record_loss(f"{row} is damaged")
         elif audit.is_sound(row, (name.encode(), key, value), crc):
             tables[name][key] = value
     return tables

@@ -97,7 +97,7 @@ class PostgresStore:
         try:
             counters, tables = read_all(self._connection, self._owner, audit)
         except Trouble as trouble:
-            self._keeper.check()
+            self._keeper.check_lease()
             raise self._failure(trouble) from trouble
         self._judge(audit)
         return Image(Reading(self._envelopes), tables, counters.next_position, counters.reach)
@@ -148,7 +148,7 @@ class PostgresStore:
         """
         begun, tried = time.monotonic(), False
         while True:
-            self._keeper.check()
+            self._keeper.check_lease()
             audit = Audit()
             try:
                 answer = question(self._connected(), audit)
@@ -177,7 +177,7 @@ class PostgresStore:
 
     def _try(self, change: Change, after: StoreProgress, tried: bool) -> bool:
         """Return whether the change is written. With `tried`, an earlier attempt may have written it."""
-        self._keeper.check()
+        self._keeper.check_lease()
         unwritten = not tried
         try:
             db = self._connected()
@@ -232,7 +232,7 @@ class PostgresStore:
         if self._connection.is_broken:
             self._connection.close()
             self._connection = self._connect()
-            self._keeper.check()  # a lost lease cannot close this connection
+            self._keeper.check_lease()  # a lost lease cannot close this connection
         return self._connection
 
     def _hang_up(self) -> None:
@@ -256,7 +256,7 @@ class PostgresStore:
                 hint=self._end.hint or "Restart the node.",
                 code=self._end.code,
             )
-        self._keeper.check()
+        self._keeper.check_lease()
 
     def _judge(self, audit: Audit) -> None:
         if audit.losses:

@@ -92,11 +92,11 @@ class SharedRules(Component):
     @property
     def stamp(self) -> int:
         """The timestamp of the row with the rules; 0 if no rules have been set yet."""
-        row = self._shared.get(RULES, "")
+        row = self._shared.get_row(RULES, "")
         return row.stamp if row is not None else 0
 
     def _read(self, asked: IncomingCall[AskRules]) -> None:
-        row, keyring = self._shared.get(RULES, ""), self._context.settings.keyring
+        row, keyring = self._shared.get_row(RULES, ""), self._context.settings.keyring
         asked.reply(
             RulesTold(
                 value=row.value if row is not None else b"",
@@ -129,11 +129,11 @@ class SharedRules(Component):
 
     def _on_rules_put(self, asked: IncomingCall[AskRulesPut]) -> None:
         row = self._admins(asked.ask.row)
-        is_again = row == self._shared.get(RULES, "")  # a repeated request: the answer was lost
+        is_again = row == self._shared.get_row(RULES, "")  # a repeated request: the answer was lost
         if not is_again:
             self._check_seen(asked.ask.was, row)
         before, after = self._ruling.agreed, unpacked(row.value)
-        self._ruling.check(self._ruling.own, after)
+        self._ruling.check_rules(self._ruling.own, after)
         gone = {peer.node.name for peer in self._nodes.away()}
         away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # not if restarted
         if away and not asked.ask.force and before.rules != after.rules:
@@ -168,7 +168,7 @@ class SharedRules(Component):
         """Raise LocalError STALE if the client has not seen the current rules, or `row` is not newer."""
         if was == self.stamp < row.stamp:
             return
-        known, hint = self._shared.get(RULES, ""), "See `mesh rule ls`, then repeat the command."
+        known, hint = self._shared.get_row(RULES, ""), "See `mesh rule ls`, then repeat the command."
         by = harmless(unpacked(known.value).by) if known is not None else ""
         text = f"The rules were changed meanwhile, at {iso(self.stamp)}{f' by {by}' if by else ''}"
         if was > self.stamp:

@@ -82,18 +82,18 @@ class ClusterText:
     def place(self, line: int) -> str:
         return self.property.place(line)
 
-    def at(self, element: etree._Element) -> str:
+    def place_of(self, element: etree._Element) -> str:
         return self.place(self.lead + line_of(element))
 
     def bad(self, element: etree._Element, what: str, hint: str = "") -> BadConfig:
-        return BadConfig(f"{self.at(element)}: {what.rstrip('.')}.", hint=hint)
+        return BadConfig(f"{self.place_of(element)}: {what.rstrip('.')}.", hint=hint)
 
-    def note(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         self._notes.setdefault(text)
 
     # --- elements and attributes ------------------------------------------------------------------------
 
-    def check(self, element: etree._Element) -> None:
+    def check_element(self, element: etree._Element) -> None:
         """Check that all parts of an element are known, and parse text in it as elements.
 
         Raises: BadConfig for an unknown part; if lenient, such a part is removed or ignored with a note.
@@ -104,7 +104,7 @@ class ClusterText:
             if name not in attributes:
                 self.unknown(element, f"attribute {str(name)[:80]!r} of <{tag}>", str(name), attributes)
             elif name in IDLE:
-                self.note(f"{self.at(element)}: {name}: {IDLE[str(name)]}")
+                self.add_note(f"{self.place_of(element)}: {name}: {IDLE[str(name)]}")
         if self._holds_elements(element):
             self._unfold(element)
         for child in list(element):
@@ -114,16 +114,16 @@ class ClusterText:
                 _remove(element, child)
                 continue
             if name in IDLE:
-                self.note(f"{self.at(child)}: <{name}>: {IDLE[name]}")
+                self.add_note(f"{self.place_of(child)}: <{name}>: {IDLE[name]}")
             if name == "attribute":
                 self._attribute(child)
             if tag != "backupnode" and name not in UNREAD:
-                self.check(child)
+                self.check_element(child)
 
     def _attribute(self, element: etree._Element) -> None:
         name = element.get("name", "")
         if name in TUNNELS:
-            self.note(f"{self.at(element)}: {name}: {TUNNEL}")
+            self.add_note(f"{self.place_of(element)}: {name}: {TUNNEL}")
         else:
             self.unknown(element, f"attribute {name[:80]!r} of an address", name, TUNNELS)
 
@@ -154,8 +154,8 @@ class ClusterText:
     def _stray(self, element: etree._Element, text: str) -> None:
         tag = str(element.tag)
         if tag == "master":
-            said = f"{self.at(element)}: {text[:40]!r} has no meaning for {OWN_MAPPER} and is ignored"
-            self.note(said)
+            said = f"{self.place_of(element)}: {text[:40]!r} has no meaning for {OWN_MAPPER} and is ignored"
+            self.add_note(said)
         elif tag == "securityService":  # may be a password
             self.unknown(element, f"text in <{tag}>", "", GRAMMAR[tag][1])
         else:
@@ -163,7 +163,7 @@ class ClusterText:
 
     def unknown(self, element: etree._Element, what: str, name: str, known: tuple[str, ...]) -> None:
         if self.is_lenient:
-            self.note(f"{self.at(element)}: unknown {what} is ignored")
+            self.add_note(f"{self.place_of(element)}: unknown {what} is ignored")
             return
         hint = near_miss(name, known) or (f"Known there: {', '.join(known)}." if known else "")
         lenient = "" if self.is_lenient is None else "--lenient ignores unknown parts."

@@ -51,17 +51,17 @@ class _Reader(ClusterText):
     def node(self) -> Described:
         text, misprints = mended(self.property.value)
         for misprint in misprints:
-            self.note(f"{self.property.place(misprint.line)}: {misprint.what}")
+            self.add_note(f"{self.property.place(misprint.line)}: {misprint.what}")
         root, self.lead = tree(self.property, text)
         if root.tag != "clusternode":
             raise self.bad(root, f"the text has <{root.tag}> in place of <clusternode>")
-        self.check(root)
+        self.check_element(root)
         name = self._id(root, "id")
         if self.property.node not in (None, name):
             what = f"the text describes the node {name!r}, but {self.property} names {self.property.node!r}"
             if not self.is_lenient:
                 raise self.bad(root, what, "Use the same name in both.")
-            self.note(f"{self.at(root)}: {what}; the id in the text is used")
+            self.add_note(f"{self.place_of(root)}: {what}; the id in the text is used")
         rules = tuple(filter(None, (self._rule(name, each) for each in root.findall("master"))))
         found = Described(name, tuple(self._addresses(root)), rules, self._backups(root, name))
         self._state(root, found)
@@ -103,10 +103,14 @@ class _Reader(ClusterText):
             if address := address_of(element, text):
                 yield address
             elif not text and element.get("type", "SOCKET").upper().startswith("SOCKET"):
-                self.note(f"{self.at(element)}: <address> without a host and port: the other node dials")
+                self.add_note(
+                    f"{self.place_of(element)}: <address> without a host and port: the other node dials"
+                )
             else:
                 said = f"{element.get('type', '')} {text}".strip()
-                self.note(f"{self.at(element)}: address {said[:80]!r} has another protocol and is not dialed")
+                self.add_note(
+                    f"{self.place_of(element)}: address {said[:80]!r} has another protocol and is not dialed"
+                )
 
     # --- rules ------------------------------------------------------------------------------------------
 
@@ -148,7 +152,7 @@ class _Reader(ClusterText):
         if kind not in KINDS:
             what = f"{'queryType' if element.get('queryType') else 'type'} {kind[:40]!r} of <key>"
             if self.is_lenient:
-                self.note(f"{self.at(element)}: unknown {what}: the key is ignored")
+                self.add_note(f"{self.place_of(element)}: unknown {what}: the key is ignored")
                 return None
             hint = near_miss(kind, KINDS) or "Use EXACT, XPATH, PATTERN or DOMAIN."
             raise self.bad(element, f"unknown {what}", hint)
@@ -163,7 +167,7 @@ class _Reader(ClusterText):
             raise self.bad(element, what, f"It needs {needs[kind]}{'' if said else ', for example'}.")
         filters = [self._filter(each) for each in element.findall("filter")]
         rule = KeyRule(kind, value, tuple(filter(None, filters)))
-        check_key_rule(rule, "<master>", self.at(element))
+        check_key_rule(rule, "<master>", self.place_of(element))
         return rule if None not in filters else None
 
     def _filter(self, element: etree._Element) -> Filter | None:
@@ -176,7 +180,7 @@ class _Reader(ClusterText):
             )
         found = Filter(SAME.get(type_, type_), (element.text or "").strip(), element.get("version", VERSION))
         if type_ in SAME:
-            self.note(f"{self.at(element)}: filter {type_} is read as {found.type}")
+            self.add_note(f"{self.place_of(element)}: filter {type_} is read as {found.type}")
         return self._made(element, found, is_ours=type_ in OURS)
 
     def _made(self, element: etree._Element, filter_: Filter, is_ours: bool = False) -> Filter | None:
@@ -186,7 +190,9 @@ class _Reader(ClusterText):
         except BadFilter as error:
             if not self.is_lenient or is_ours:
                 raise self.bad(element, error.what.rstrip("."), error.hint) from error
-            self.note(f"{self.at(element)}: {filter_.type[:80]} never matches: {error.what} {error.hint}")
+            self.add_note(
+                f"{self.place_of(element)}: {filter_.type[:80]} never matches: {error.what} {error.hint}"
+            )
             return None
         return filter_
 

@@ -45,7 +45,7 @@ def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> Rea
     The defaults of xmlBlaster for `links` and `default_scope` are set if `properties` do not set them.
     Raises: BadConfig.
     """
-    return _Reader(tuple(properties), is_lenient).all()
+    return _Reader(tuple(properties), is_lenient).read_all()
 
 
 class _Reader:
@@ -59,7 +59,7 @@ class _Reader:
         self.me = named[0].value.strip() if named else ""
         self._properties = tuple(self._by_plain_names(properties))
 
-    def all(self) -> ReadSettings:
+    def read_all(self) -> ReadSettings:
         where = self._properties[0].origin.rpartition(":")[0] if self._properties else "properties"
         found = [Setting(name, value, f"{where}: --properties") for name, value in UNLESS_SAID.items()]
         found += self._fields()

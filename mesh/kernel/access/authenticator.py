@@ -88,7 +88,7 @@ class Authenticator:
         refusal = refusal or self._checks.unproven(conn, h) or self._ourselves(conn, h)
         answer = refusal or self._admit(conn, h)
         if isinstance(answer, Refuse):
-            self.refuse(conn, h, answer)
+            self.refuse_hello(conn, h, answer)
         elif answer is not None:
             self._let_in(conn, h, answer)
 
@@ -136,17 +136,17 @@ class Authenticator:
         is_proven = conn.trusted or has_keys or self._proofs.is_refusal_proven(conn, r)
         self._rejected(conn, replace(r, reason=plain(r.reason), hint=plain(r.hint)), is_proven)
 
-    def refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
+    def refuse_hello(self, conn: Conn, h: Hello, answer: Refuse) -> None:
         """Refuse the dialing end, report the refusal, and hang up."""
         who = who_of(h)
-        self._context.counters.count("hello_refused")
+        self._context.counters.add_count("hello_refused")
         if h.role == CLIENT:
             self._context.refused_clients.add(h.client, answer.code, answer.reason, self._context.clock.now)
         key = f" with key {conn.user[:8]}…" if conn.user else ""
         text = f"{h.role[:20]} {who}{key}: {answer.reason} [{answer.code}]"
         if answer.code == "DUEL":  # both dialed; not an error
             if self._is_news(conn.user or who, answer.code):
-                self._context.out.note("info", f"refused {text}", ACCESS)
+                self._context.out.log_line("info", f"refused {text}", ACCESS)
         else:
             self._report_refusal(conn.user or who, text, answer.reason)
         if answer.code == "SAME_UUID":

@@ -145,7 +145,7 @@ class HandshakeChecks:
 
     def _wrong_secret(self, h: Hello) -> Refuse:
         if self._proofs.keyring is None:
-            self._context.counters.count("wrong_cookie")
+            self._context.counters.add_count("wrong_cookie")
             text = f"{who_of(h)} does not know this user's cookie"
             return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
         if h.role == RELAY:
@@ -166,7 +166,7 @@ class HandshakeChecks:
     def _wrong_password(self, conn: Conn, h: Hello) -> Refuse | None:
         if self._password is None or h.role == RELAY:
             return None
-        why = self._password.refuse(conn.user, h.passwd, self._context.clock.now)
+        why = self._password.refusal(conn.user, h.passwd, self._context.clock.now)
         hint = f"Clients: `mesh join --passwd`. Nodes: passwd in [nodes.{self._context.me.name}]."
         return Refuse("PASSWORD", f"{self._context.me.name}: {why}", hint, final=True) if why else None
 
@@ -201,7 +201,7 @@ class HandshakeChecks:
     def _no_password(self, conn: Conn, w: Welcome) -> Refuse | None:
         if self._password is None or conn.site:
             return None
-        why = self._password.refuse(w.node.key.hex(), w.passwd, self._context.clock.now)
+        why = self._password.refusal(w.node.key.hex(), w.passwd, self._context.clock.now)
         text = f"{w.node.name} did not send the password of this node: {why}"
         return Refuse("PASSWORD", text) if why else None
 

@@ -47,7 +47,7 @@ class QueryGroup:
                 self.left = self.left[at + 1 :] + self.left[: at + 1]
         return bool(changed)
 
-    def next(self, most: int) -> list[Query]:
+    def take_unsent(self, most: int) -> list[Query]:
         """Take up to `most` queries that are still to be sent, and return the ones still in the group."""
         part, self.left = self.left[-most:], self.left[:-most]
         return [query for query in reversed(part) if query in self.queries]
@@ -129,7 +129,7 @@ class Aims:
         """Yield groups with their next queries, at most `most` queries in total."""
         for group in list(islice(self._changed, most)):
             count = min(most, len(group.left))
-            yield group, group.next(count)
+            yield group, group.take_unsent(count)
             most -= max(count, 1)
             if not group.left:
                 del self._changed[group]

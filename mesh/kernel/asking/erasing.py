@@ -245,7 +245,7 @@ class Erasing:
 
         for domain in domains:
             event = self._event(erasure, domain)
-            self._router.publish(event.stream, event, gone)
+            self._router.publish_here(event.stream, event, gone)
 
     def _may_come(self, erasure: Erasure) -> None:
         """Store the erasure if another site may send the topic, so that no older value can restore it."""

@@ -63,12 +63,12 @@ class InterestSync(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(RoutesChanged, lambda _: self.refresh()),)
 
-    def expect(self, *others: Sequence[Rule]) -> None:
+    def use_rules(self, *others: Sequence[Rule]) -> None:
         """Subscribe by `others` as well: rules that are next, or that were recently in force.
 
         Queries that had the same sources may then have different ones.
         """
-        self._named.expect(*others)
+        self._named.use_rules(*others)
         self._aims.regroup(self.row)
         self._context.facts.publish_last(RoutesChanged())
 
@@ -94,9 +94,9 @@ class InterestSync(Component):
 
         After the requester's last request for the query, the fact Unwanted is published.
         """
-        if self.interests.discard(query, by):
+        if self.interests.remove_request(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
-            self._context.facts.publish(Unwanted(query))
+            self._context.facts.publish_fact(Unwanted(query))
 
     def _wanted_by(self, query: Query, before: set[bytes]) -> None:
         row, by = self.row(query), self.interests.wanted_by(query)
@@ -156,7 +156,7 @@ class InterestSync(Component):
             return
         self._asked_again.add(uuid)
         for first, *more in self._before.values() if self.is_way(name) else ():
-            if name in self._mapping.askable(first.kind, first.text, first.domain):
+            if name in self._mapping.all_masters(first.kind, first.text, first.domain):
                 self.interests.asked_before(uuid, (first, *more), self._context.clock.now)
 
     def _aim_at(self, uuid: bytes) -> None:

@@ -157,9 +157,9 @@ class Lookup(Component):
             then(found)
 
         if query.kind == XPATH:
-            self._scans.begin(query, looked)
+            self._scans.begin_scan(query, looked)
         else:
-            looked(self._router.log.retained.find(query, self._context.clock.believed))
+            looked(self._router.log.retained.find_values(query, self._context.clock.believed))
 
     def _age(self, last: RetainedValue) -> float | None:
         """Return for how many s the master that this node replaces has been unreachable.
@@ -203,7 +203,7 @@ class Lookup(Component):
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
             if unasked := found.add_replies(replies, query):
-                self._context.counters.count("unasked", unasked)
+                self._context.counters.add_count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
             if lacking and (uuid := self._next_alive(spare)):  # a missing node may be failing unnoticed
                 ask({uuid})
@@ -261,12 +261,12 @@ class Lookup(Component):
         if query.kind == XPATH:  # matching values are not looked up again
             self._cache.empty()
             return
-        self._cache.unwanted(query)
-        for last in list(self._cache.values.find(query, 0)):
+        self._cache.forget_query(query)
+        for last in list(self._cache.values.find_values(query, 0)):
             key, domain = last.key, last.envelope.domain
             if not self._demand.interests.matching(key, domain, last.envelope.xml):
-                self._cache.unwanted(Query("exact", key, domain))
-                self._cache.values.remove(key, domain)
+                self._cache.forget_query(Query("exact", key, domain))
+                self._cache.values.remove_value(key, domain)
 
     def _is_known(self, value: Envelope, key: str) -> bool:
         wanted = self._demand.interests.matching(key, value.domain, value.xml)

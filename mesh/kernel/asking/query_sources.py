@@ -31,7 +31,7 @@ class QuerySources:
         self._ways = frozenset(rule.node for rule in mapping.rules)
         self._beside: tuple[Mapping, ...] = ()  # other rules that also apply during a change
 
-    def expect(self, *others: Sequence[Rule]) -> None:
+    def use_rules(self, *others: Sequence[Rule]) -> None:
         """Use `others` as well: rules that are next, or that were recently in force."""
         mapping = self._mapping
         self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)

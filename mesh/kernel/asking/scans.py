@@ -30,7 +30,7 @@ class Scans:
     def __bool__(self) -> bool:
         return bool(self._begun or self._waiting)
 
-    def begin(self, query: Query, then: OnFound) -> None:
+    def begin_scan(self, query: Query, then: OnFound) -> None:
         """Begin a scan; `then` receives the values.
 
         The scan ends immediately if there is little to scan and no other scan ran since the last tick.

@@ -45,7 +45,7 @@ class Disks(Component):
             return self.own.shelf
         return self.of_queue(domain.removeprefix(PUTS)).shelf
 
-    def check(self, store: str, queue: str) -> None:
+    def check_store(self, store: str, queue: str) -> None:
         """Raise StoreError if a message to the queue ("" = to no queue) does not belong in `store`.
 
         `queue` is a destination. Later changes of the message would be written into another store.

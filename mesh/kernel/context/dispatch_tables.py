@@ -53,7 +53,7 @@ class Table(dict[type[Command], CommandHandler]):
     def __missing__(self, command: type[Command]) -> CommandHandler:
         raise RemoteError(f"{self._sender} sent {command.__name__}, which is not allowed", code="UNEXPECTED")
 
-    def enter(self, part: Component, takings: Sequence[HandlerEntry]) -> None:
+    def add_handlers(self, part: Component, takings: Sequence[HandlerEntry]) -> None:
         """Add the handlers of a component. Raises: FeatureFailed if a command already has a handler."""
         for command, then in takings:
             other = self._owners.setdefault(command, part)
@@ -118,11 +118,11 @@ class DispatchTables:
 
     def _fill_handlers(self) -> None:
         for part in self._with("from_clients"):
-            self.from_clients.enter(part, part.from_clients())
+            self.from_clients.add_handlers(part, part.from_clients())
         for part in self._with("from_peers"):
-            self.from_peers.enter(part, part.from_peers())
+            self.from_peers.add_handlers(part, part.from_peers())
         for part in self._with("from_gateways"):
-            self.from_gateways.enter(part, part.from_gateways())
+            self.from_gateways.add_handlers(part, part.from_gateways())
         for part in self._with("client_verbs"):
             self._claim(part, self.client_verbs, _named(part.client_verbs()), "the verb of clients")
         for part in self._with("peer_verbs"):

@@ -40,7 +40,7 @@ class Events(Component):
         )
         self._next += 1
 
-    def after(self, number: int) -> tuple[list[EventRow], int]:
+    def events_after(self, number: int) -> tuple[list[EventRow], int]:
         """Return events after `number`, oldest first, at most `AT_ONCE`, and the number to continue from."""
         found = fitting((event for event in self._ring if event.number > number), AT_ONCE)
         return found, found[-1].number if found else max(number, 0)

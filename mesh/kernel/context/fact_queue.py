@@ -20,7 +20,7 @@ class FactQueue:
         self.last: set[type[Fact]] = set()  # kinds in `queue` by publish_last
         self.watched = False  # whether traces are recorded; set by their users
 
-    def publish(self, fact: Fact) -> None:
+    def publish_fact(self, fact: Fact) -> None:
         """Record a fact for the components above."""
         self.queue.append(fact)
 

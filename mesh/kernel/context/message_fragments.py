@@ -56,7 +56,7 @@ class MessageFragments:
         most = max(self._coming, key=_held, default=conn)
         if _held(most) <= size:
             raise RemoteError(what, code="NO_ROOM")
-        self._context.out.note("warning", f"{what}; the connection with most of them is closed")
+        self._context.out.log_line("warning", f"{what}; the connection with most of them is closed")
         self._context.out.send(most, Refuse("NO_ROOM", what))
         self._context.end_connection(most)
 

@@ -39,7 +39,7 @@ class NodeClock:
         self._on_leap = on_leap
         self._stamp = 0
 
-    def at(self, now: float, wall: int) -> None:
+    def set_time(self, now: float, wall: int) -> None:
         """Set the time of the event that is handled now."""
         self.now, self.wall = now, wall
         self.believed = self._believed.at(now, wall)

@@ -64,25 +64,25 @@ class NodeContext:
     def end_connection(self, conn: Conn) -> None:
         """Close a connection, and report its end as a fact."""
         self.out.hang_up(conn)
-        self.facts.publish(ConnEnded(conn))
+        self.facts.publish_fact(ConnEnded(conn))
 
     def broke_protocol(self, conn: Conn, who: str, node: Introduction | None, error: MeshError) -> None:
         """Refuse and close a connection on which an invalid command arrived."""
-        self.counters.count("malformed")
+        self.counters.add_count("malformed")
         if self.facts.watched:
-            self.facts.publish(ProtocolBroken(node, error.code))
+            self.facts.publish_fact(ProtocolBroken(node, error.code))
         # A stranger is counted, but must not fill the log.
         level = "warning" if conn.is_open else "info"
         if conn.is_open or self.refusals.is_news(who, error.code, self.clock.now):
-            self.out.note(level, f"{who} broke the protocol; its connection is closed: {error}", ACCESS)
+            self.out.log_line(level, f"{who} broke the protocol; its connection is closed: {error}", ACCESS)
         self.out.send(conn, Refuse(error.code, error.what))
         self.end_connection(conn)
 
     def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
         """Record an event for operators, and log it."""
         text = harmless(text)
-        self.facts.publish(EventOccurred(kind, text, who, self.clock.wall))
-        self.out.note(level, f"{kind}: {text}", EVENTS)
+        self.facts.publish_fact(EventOccurred(kind, text, who, self.clock.wall))
+        self.out.log_line(level, f"{kind}: {text}", EVENTS)
 
     def figures(self) -> dict[str, int | float]:
         """Return the metrics of this node: counters since its start, and current sizes."""

@@ -35,7 +35,7 @@ class NodeCounters:
         self.undelivered = Undelivered()
         self._clock = clock
 
-    def count(self, what: str, n: int = 1) -> None:
+    def add_count(self, what: str, n: int = 1) -> None:
         self.values[what] = self.values.get(what, 0) + n
 
     def loss_counter(self, who: str) -> Lost:

@@ -53,9 +53,9 @@ class NodeOutput:
         except LocalError as error:
             self.send(conn, Reply(request, code=error.code, text=str(error)))
 
-    def push(self, outlet: Outlet, feed: Keyed, portion: EnvelopeSlice) -> None:
+    def push_slice(self, outlet: Outlet, feed: Keyed, slice_: EnvelopeSlice) -> None:
         """Put a slice into an outlet, which is flushed at the end of the event."""
-        outlet.push(feed, portion)
+        outlet.push_slice(feed, slice_)
         self.outlets[outlet] = None
 
     def raw(self, conn: Conn, frames: list[bytes]) -> None:
@@ -66,7 +66,7 @@ class NodeOutput:
         if cutter is None or (len(frames) <= FEW and len(frames[-1]) <= SHORT and not cutter.is_busy):
             self.effects.append(Send(conn.key, frames))
             return
-        for message in cutter.send(frames):
+        for message in cutter.cut(frames):
             self.effects.append(Send(conn.key, message))
 
     def hang_up(self, conn: Conn) -> None:
@@ -74,5 +74,5 @@ class NodeOutput:
             conn.close()
             self.emit(HangUp(conn.key))
 
-    def note(self, level: str, text: str, logger: str = NODE) -> None:
+    def log_line(self, level: str, text: str, logger: str = NODE) -> None:
         self.emit(LogLine(level, text, logger))

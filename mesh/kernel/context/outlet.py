@@ -75,14 +75,14 @@ class Outlet:
     def unacked_bytes(self) -> int:
         return self._sender.bytes
 
-    def push(self, feed: Keyed, portion: EnvelopeSlice) -> None:
-        self._queue.append((feed, portion))
+    def push_slice(self, feed: Keyed, slice_: EnvelopeSlice) -> None:
+        self._queue.append((feed, slice_))
 
     def tell_gap(self, feed: Feed) -> None:
         """Report the gap at the end of a feed to its client, after all slices that wait here."""
         self._ending[feed] = None
 
-    def withdraw(self, feed: Keyed) -> None:
+    def drop_slices(self, feed: Keyed) -> None:
         """Remove the queued slices of `feed`."""
         self._ending = {each: None for each in self._ending if each is not feed}
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
@@ -143,7 +143,7 @@ class Outlet:
         frames: list[bytes] = []
         size = 0
         while self._queue and len(heads) < ENVELOPES_A_MESSAGE and size < ENVELOPE_BYTES:
-            if len(frames) + 2 + len(self._queue[0][1].parcel.envelope.body) // CHUNK + 1 >= FRAMES:
+            if len(frames) + 2 + len(self._queue[0][1].stored.envelope.body) // CHUNK + 1 >= FRAMES:
                 break
             group = self._next_group()
             head, item = self._item(group)
@@ -160,50 +160,50 @@ class Outlet:
         """
         group = [self._queue.popleft()]
         first = group[0][1]
-        parcel, most = first.parcel, 1 if self._to_peer or first.tries else GROUP
+        stored, most = first.stored, 1 if self._to_peer or first.tries else GROUP
         while self._queue and len(group) < most:
-            portion = self._queue[0][1]
-            if portion.parcel is not parcel or portion.tries:
+            slice_ = self._queue[0][1]
+            if slice_.stored is not stored or slice_.tries:
                 break
             group.append(self._queue.popleft())
         return group
 
     def _item(self, group: list[tuple[Keyed, EnvelopeSlice]]) -> tuple[ItemHead, list[bytes]]:
         first = group[0][1]
-        parcel = first.parcel
-        piece, places = _cut(parcel.envelope, group)
+        stored = first.stored
+        piece, places = _cut(stored.envelope, group)
         gapped = [pair for pair in group if pair[1].gap]
         gaps = self._take_gaps(gapped) if gapped or self.passed_on else ()
         targets: tuple[tuple[int, bytes], ...] = ()
         if not self._to_peer:
-            targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)
-        if parcel.held_by is self.life:
+            targets = tuple((self._number(feed), _column(slice_, places)) for feed, slice_ in group)
+        if stored.held_by is self.life:
             piece = without_contents(piece)
             frames = [piece.header(), *chunks(piece.body)]
-        elif piece is parcel.envelope:
-            if not parcel.frames:
-                parcel.frames = [piece.header(), *chunks(piece.body)]
-            frames = parcel.frames
+        elif piece is stored.envelope:
+            if not stored.frames:
+                stored.frames = [piece.header(), *chunks(piece.body)]
+            frames = stored.frames
         else:
             frames = [piece.header(), *chunks(piece.body)]
-        position = parcel.position or parcel.after
-        if (parcel.is_late or (self._to_peer and not parcel.own)) and not self._goes_on(parcel):
+        position = stored.position or stored.after
+        if (stored.is_late or (self._to_peer and not stored.own)) and not self._goes_on(stored):
             position = 0
-        ttl, tries = parcel.ttl, first.tries
-        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, ttl, tries), frames
+        ttl, tries = stored.ttl, first.tries
+        return ItemHead(body_frames(piece), position, stored.master, targets, gaps, ttl, tries), frames
 
-    def _goes_on(self, parcel: StoredEnvelope) -> bool:
+    def _goes_on(self, stored: StoredEnvelope) -> bool:
         """Return whether the position of an item may be sent.
 
         From a position out of order, a client would conclude that a message was dropped, and a peer that it
         already has the message. A peer to which no higher position was sent needs the position to settle the
         message.
         """
-        place = parcel.position
-        if self._to_peer and place > self.furthest.get(parcel.master, 0):
-            self.furthest[parcel.master] = place
+        place = stored.position
+        if self._to_peer and place > self.furthest.get(stored.master, 0):
+            self.furthest[stored.master] = place
             return True
-        return not parcel.is_late
+        return not stored.is_late
 
     def _take_gaps(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
         """Return the gaps to report before the next items, and keep them until they are acknowledged."""
@@ -221,22 +221,22 @@ def _cut(
     The places are by index in the whole envelope, or `None` if the group needs all of it.
     """
     wanted: set[int] = set()
-    for _, portion in group:
-        if portion.indices is None:
+    for _, slice_ in group:
+        if slice_.indices is None:
             return envelope, None
-        wanted.update(portion.indices)
+        wanted.update(slice_.indices)
     if len(wanted) == envelope.count:
         return envelope, None
     indices = sorted(wanted)
     return envelope.cut(indices), {index: place for place, index in enumerate(indices)}
 
 
-def _column(portion: EnvelopeSlice, places: dict[int, int] | None) -> bytes:
+def _column(slice_: EnvelopeSlice, places: dict[int, int] | None) -> bytes:
     """Return the places of the slice's messages in the part, as u16; empty means all its messages."""
-    if portion.indices is None:
+    if slice_.indices is None:
         return b""
     if places is None:
-        return array("H", portion.indices).tobytes()
-    if len(portion.indices) == len(places):
+        return array("H", slice_.indices).tobytes()
+    if len(slice_.indices) == len(places):
         return b""
-    return array("H", [places[i] for i in portion.indices]).tobytes()
+    return array("H", [places[i] for i in slice_.indices]).tobytes()

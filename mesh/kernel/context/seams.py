@@ -120,7 +120,7 @@ class GuestRequests(Protocol):
     def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
         """Forward an envelope of the guest. `ttl` is in ms; 0: no limit."""
 
-    def leave(self, guest: Guest) -> None:
+    def forget_guest(self, guest: Guest) -> None:
         """Forget the guest, whose session has ended or waits for nothing."""
 
     def open_of(self, guest: Guest) -> tuple[Set[int], int]:

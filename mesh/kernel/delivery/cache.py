@@ -24,7 +24,7 @@ class Cache:
     def store_value(self, envelope: Envelope) -> None:
         """Store a value of another master's topic, or erase the topic."""
         if envelope.flags & ERASED:
-            self.values.remove(envelope.keys[0], envelope.domain)
+            self.values.remove_value(envelope.keys[0], envelope.domain)
         else:
             self.values.retain_last(envelope)
 
@@ -49,7 +49,7 @@ class Cache:
         """Return whether the cache has all values of at least one of the queries."""
         return not self._known.isdisjoint(queries)
 
-    def unwanted(self, query: Query) -> None:
+    def forget_query(self, query: Query) -> None:
         """Forget a query whose messages will no longer arrive."""
         self._known.discard(query)
 

@@ -51,12 +51,12 @@ class Deliveries:
             self._passes(lane, accepted, lambda: self.deliver(accepted, source, answered))
             return
         answer = refusal(accepted.envelope, error)
-        self._log.refuse(lane, accepted)
+        self._log.refuse_accepted(lane, accepted)
         if isinstance(lane.origin, MultiPathStream):  # the node that keeps it resends it
             self._put_off(lane.origin, accepted)
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             expect(accepted, -1)
-        self._context.counters.count("refused", accepted.envelope.count)
+        self._context.counters.add_count("refused", accepted.envelope.count)
         accepted.is_refused, accepted.when_first = True, lambda: _all_of(accepted, answered)(answer)
         if isinstance(error, StoreFull):
             # The refusal is stored first: if a crash lost it, the message could be accepted after later ones.
@@ -71,10 +71,10 @@ class Deliveries:
         if e.to:  # a refused direct message is not resent
             return
         origin.defer_leg(leg_of(e.route), e.first, self._context.clock.now)
-        for parcel, targets in accepted.deliveries:
+        for stored, targets in accepted.deliveries:
             for taker, indices in targets:
                 if not taker.owner:
-                    self._merging.forget_messages(parcel.envelope, indices)
+                    self._merging.forget_messages(stored.envelope, indices)
 
     def _passes(self, lane: StreamLog, accepted: Accepted, when_first: Callable[[], None]) -> None:
         """Record the outcome of an envelope, and apply the next outcomes in the publisher's order."""
@@ -88,27 +88,27 @@ class Deliveries:
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             expect(accepted, -1)
         if not any(targets for _, targets in accepted.deliveries):
-            self._context.counters.count("unrouted", accepted.envelope.count)
+            self._context.counters.add_count("unrouted", accepted.envelope.count)
         if accepted.also is not None:
             answered = _all_of(accepted, answered)
-        self.offer(accepted.deliveries, source, lambda: answered(accepted.answer))
+        self.offer_all(accepted.deliveries, source, lambda: answered(accepted.answer))
 
     def _when_written(self, answered: Answered) -> Answered:
         """Return a handler that answers after the next commit, which stores this message's records."""
         return lambda answer: self._disk.commit((), lambda error: answered(answer))
 
-    def offer(
+    def offer_all(
         self, deliveries: list[tuple[StoredEnvelope, Targets]], source: Hashable, done: Callable[[], None]
     ) -> None:
         waiting: list[tuple[Sink, EnvelopeSlice]] = []
-        for parcel, targets in deliveries:
+        for stored, targets in deliveries:
             if self.joining:
-                self.joining.note(parcel.envelope, targets)
+                self.joining.record_targets(stored.envelope, targets)
             for taker, indices in targets:
-                portion = EnvelopeSlice(parcel, indices)
-                taker.offer(portion, self._context.clock.now)
-                if portion.waiting and taker.paces:
-                    waiting.append((taker, portion))
+                slice_ = EnvelopeSlice(stored, indices)
+                taker.offer(slice_, self._context.clock.now)
+                if slice_.waiting and taker.paces:
+                    waiting.append((taker, slice_))
         self.pacing.release_after(source, waiting, done)
 
 
@@ -117,9 +117,9 @@ def expect(accepted: Accepted, sign: int) -> None:
 
     A burst would otherwise exceed the limits of the sinks before it is on disk.
     """
-    for parcel, targets in accepted.deliveries:
+    for stored, targets in accepted.deliveries:
         for taker, _ in targets:
-            taker.expect(parcel, sign)
+            taker.expect(stored, sign)
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:

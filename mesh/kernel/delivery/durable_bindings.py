@@ -56,7 +56,7 @@ class DurableBindings:
         self._queries: dict[BoundQueue, tuple[Query, ...]] = {}
         self.any = False  # checked for each message
 
-    def bind(self, queue: BoundQueue, queries: tuple[Query, ...]) -> None:
+    def bind_queue(self, queue: BoundQueue, queries: tuple[Query, ...]) -> None:
         """Bind a queue: it receives a copy of each message that is accepted from now on and matches a query.
 
         `queries` replace earlier queries of the queue.
@@ -86,7 +86,7 @@ class DurableBindings:
         full, no queue receives the envelope, and the loss is reported.
         """
         if self._context.facts.watched:
-            self._context.facts.publish(BoundAgain(envelope))
+            self._context.facts.publish_fact(BoundAgain(envelope))
         try:
             copies = list(self._copies(envelope))
         except QueueFull as error:
@@ -117,7 +117,7 @@ class DurableBindings:
         """Report that the queues that match the envelope may lack `count` of its messages."""
         names = self.wanting(envelope)
         if names:
-            self._context.counters.count("durable_lost", count)
+            self._context.counters.add_count("durable_lost", count)
             keys, of = ", ".join(envelope.keys[:KEYS]), ", ".join(names[:KEYS])
             text = f"{of} may lack {counted(count, 'message')} of {keys}: {why}"
             self._context.event("durable", text, level="warning")

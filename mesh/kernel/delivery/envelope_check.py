@@ -23,7 +23,7 @@ class EnvelopeCheck:
         self._me = me
         self._checked: set[str] = set()
 
-    def check(self, envelope: Envelope) -> None:
+    def check_envelope(self, envelope: Envelope) -> None:
         """Check the domain, keys and properties of an envelope. Raises: LocalError if one is invalid."""
         check_domain(envelope.domain)
         if envelope.props:  # not decoded elsewhere before it is stored

@@ -39,7 +39,7 @@ class ItemRelay:
         self.cache = Cache(context.settings.topics_bytes)
         self.keeps_cache = keeps_cache
         self._clients = clients
-        self._offer = deliveries.offer
+        self._offer = deliveries.offer_all
         self._boot_of = boot_of
         self._context = context
 
@@ -48,14 +48,14 @@ class ItemRelay:
         self.keeps_cache = not is_plain
         self.cache.empty()
 
-    def relay(self, parcel: StoredEnvelope) -> None:
+    def relay(self, stored: StoredEnvelope) -> None:
         """Deliver a peer's item to local subscribers, and to peers that receive it through this node."""
-        envelope = parcel.envelope
+        envelope = stored.envelope
         targets: Targets = list(self._clients.plan(envelope))
-        if parcel.position:
+        if stored.position:
             # A message resent after our restart is too old for a subscription that came later.
-            targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
-        if self.keeps_cache and self._is_void(parcel):
+            targets = [(f, i) for f, i in targets if f.floors.get(stored.master, 0) < stored.position]
+        if self.keeps_cache and self._is_void(stored):
             self.cache.empty()
         elif self.keeps_cache:
             self.cache.store_value(envelope)
@@ -64,15 +64,15 @@ class ItemRelay:
         targets += [
             (feed, indices)
             for feed, indices in self.peers.plan(envelope)
-            if feed.owner not in visited and feed.is_due(parcel)
+            if feed.owner not in visited and feed.is_due(stored)
         ]
-        parcel.owed = len(targets) if parcel.position else 0
-        self._context.counters.count("relayed", envelope.count)
-        self._offer([(parcel, targets)], ItemsOf(parcel.source), lambda: None)
+        stored.owed = len(targets) if stored.position else 0
+        self._context.counters.add_count("relayed", envelope.count)
+        self._offer([(stored, targets)], ItemsOf(stored.source), lambda: None)
 
-    def _is_void(self, parcel: StoredEnvelope) -> bool:
+    def _is_void(self, stored: StoredEnvelope) -> bool:
         """Return whether an item comes from an earlier process of its master that did not store it.
 
         In that case, only the master knows the latest value.
         """
-        return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
+        return not stored.position and 0 < stored.boot < self._boot_of(stored.master)

@@ -33,7 +33,7 @@ class Joining:
     def __len__(self) -> int:
         return len(self._newcomers)
 
-    def has(self, taker: Sink) -> bool:
+    def is_joining(self, taker: Sink) -> bool:
         return taker in self._newcomers
 
     def expects(self, feed: Feed) -> None:
@@ -48,7 +48,7 @@ class Joining:
         """Register a question for existing values, as new messages may arrive before the answer."""
         self._newcomers.setdefault(feed, Newcomer()).waits += 1
 
-    def note(self, envelope: Envelope, targets: Targets) -> None:
+    def record_targets(self, envelope: Envelope, targets: Targets) -> None:
         """Record messages that are delivered to waiting subscriptions."""
         for taker, indices in targets:
             newcomer = self._newcomers.get(taker)

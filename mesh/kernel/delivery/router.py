@@ -63,21 +63,21 @@ class Router(Component):
         self._disk, self._disks = disks.own, disks
         deliveries = Deliveries(context, log, disks, merging)
         self.pacing, self.joining = deliveries.pacing, deliveries.joining
-        self._deliver, self._offer = deliveries.deliver, deliveries.offer
+        self._deliver, self._offer = deliveries.deliver, deliveries.offer_all
         self._on_committed = deliveries.on_committed
         self.items = ItemRelay(context, self.clients, deliveries, boot_of, keeps_cache)
         self.relays, self.cache, self.ruled = self.items.peers, self.items.cache, self.items.ruled
         self.relay = self.items.relay
         self.busy = BusyTopics()
         self._context = context
-        self._check = EnvelopeCheck(context.me.name).check
+        self._check = EnvelopeCheck(context.me.name).check_envelope
         self._pieces = receivers.pieces
         self._owing = RestoredDebts(receivers.wanting, lambda to: receivers.addressees(to).taker(to))
 
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
         position = beginning.image.next_position
-        self.log.restore(beginning.rows("stream"), values, position, self._context.clock.now)
+        self.log.restore_log(beginning.rows("stream"), values, position, self._context.clock.now)
         for store in beginning.others:
             self.log.restore_streams(beginning.rows("stream", store), self._context.clock.now)
         self._context.clock.stamped(self.log.newest)
@@ -93,7 +93,7 @@ class Router(Component):
 
     def flush(self) -> None:
         if self.pacing:
-            self.pacing.release(self._context.clock.now)
+            self.pacing.run_due(self._context.clock.now)
             if self.pacing:
                 self._context.clock.wake(self._context.clock.now + HOLD_CHECK)
         outlets = self._context.out.outlets
@@ -125,7 +125,7 @@ class Router(Component):
         elif what.kind == MESSAGE:
             yield from of_message(self, *what.message, self._context)
 
-    def publish(
+    def publish_here(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
     ) -> None:
         """Accept an envelope as its master and deliver it, or refuse it; answer now or when it is stored.
@@ -156,9 +156,9 @@ class Router(Component):
             if envelope.sender.startswith(OTHERS):
                 fresh = self._from_site(lane, envelope)
             else:
-                fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
+                fresh = lane.origin.accept_numbers(envelope.first, envelope.last, envelope.low)
         except LocalError as error:
-            self._context.counters.count("refused", envelope.count)
+            self._context.counters.add_count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
         if self.bindings.any and envelope.flags & MARKS:
@@ -207,7 +207,7 @@ class Router(Component):
             return answered
         again = lane.origin.take_second(envelope.first, envelope.last)
         if again:
-            self.log.write(lane, envelope)
+            self.log.write_stream(lane, envelope)
         for first, last in again:
             part = envelope.part(first, last).mastered(self._context.clock.stamp(), self._context.hop(0))
             answered = self.bindings.redeliver(part, answered)
@@ -227,16 +227,16 @@ class Router(Component):
         try:
             pieces, matched = self._pieces(envelope, stamped)
         except (LocalError, StoreFull) as error:
-            lane.origin.refuse(envelope.first, envelope.last)  # numbers between may be accepted
-            context.counters.count("refused", envelope.count)
+            lane.origin.refuse_numbers(envelope.first, envelope.last)  # numbers between may be accepted
+            context.counters.add_count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
-        context.counters.count("published", envelope.count)
-        accepted, ops = self.log.accept(lane, pieces, matched, context.me.uuid)
+        context.counters.add_count("published", envelope.count)
+        accepted, ops = self.log.accept_envelope(lane, pieces, matched, context.me.uuid)
         if holder is not None:
             accepted.deliveries[0][0].held_by = holder
         if context.facts.watched:
-            context.facts.publish(EnvelopeAccepted(pieces))
+            context.facts.publish_fact(EnvelopeAccepted(pieces))
         if envelope.to:
             expect(accepted, +1)
         else:
@@ -266,11 +266,11 @@ class Router(Component):
         return stamped
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        parcel = StoredEnvelope(envelope, position, self._context.me.uuid, own=True)
-        owed = self._owing.sinks_of(parcel)
-        self.shelf.restore(parcel, owed)
+        stored = StoredEnvelope(envelope, position, self._context.me.uuid, own=True)
+        owed = self._owing.sinks_of(stored)
+        self.shelf.restore_envelope(stored, owed)
         for taker, indices in owed:
-            taker.offer(EnvelopeSlice(parcel, indices), self._context.clock.now)
+            taker.offer(EnvelopeSlice(stored, indices), self._context.clock.now)
 
     def _refused_before(self, envelope: Envelope) -> Answer:
         error = PublishRefused(
@@ -294,5 +294,5 @@ class Router(Component):
                 # The repeat may have come by another route, which needs the answer as well.
                 waiting.also = [*(waiting.also or ())[-ASKED:], answered]
         for first, last in open_numbers.missing(envelope.first, envelope.last):
-            self._context.counters.count("repeated", last - first + 1)
+            self._context.counters.add_count("repeated", last - first + 1)
             answered(Answer(envelope.domain, first, last))

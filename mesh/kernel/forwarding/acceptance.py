@@ -57,10 +57,10 @@ class Acceptance:
         self._deciding, self._rulings = routing.deciding, routing.rulings
         self._put_off = routing.put_off
         self._send_on = routing.send_on
-        self._accept_here, self._shared_stamp = routing.here.accept, routing.here.shared_stamp
+        self._accept_here, self._shared_stamp = routing.here.accept_envelope, routing.here.shared_stamp
         self.was_master = False  # accepted messages may now have other masters
 
-    def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
+    def publish_envelope(self, envelope: Envelope, was_sent: bool = False) -> None:
         """Process an envelope that a client of this node publishes.
 
         `was_sent` means that a node may have forwarded the envelope before, so that its master may have it
@@ -75,9 +75,9 @@ class Acceptance:
         elif envelope.to[:6] == PUTS:
             self._context.face.puts[PUTS](envelope)
         elif envelope.to.startswith(OTHERS):
-            self.accept(self._at_home(envelope), self._local, was_sent)
+            self.accept_envelope(self._at_home(envelope), self._local, was_sent)
         else:
-            self.accept(envelope, self._local, was_sent)
+            self.accept_envelope(envelope, self._local, was_sent)
 
     def _at_home(self, envelope: Envelope) -> Envelope:
         site, name = split(envelope.to)
@@ -87,7 +87,7 @@ class Acceptance:
         """Accept a message for a queue here; messages for queues are never forwarded."""
         self._accept_here(envelope, self._local)
 
-    def accept(self, envelope: Envelope, origin: Origin, was_sent: bool = False) -> None:
+    def accept_envelope(self, envelope: Envelope, origin: Origin, was_sent: bool = False) -> None:
         known, missing = self._onward.split_known(envelope)
         if known and self._deciding.is_only_here(envelope):
             # This node's own copy does not wait for other masters: one of them may have sent the copy, and
@@ -95,7 +95,7 @@ class Acceptance:
             known, missing = [], [(envelope.first, envelope.last)]
         for entry in known:
             if origin.is_local and not entry.is_kept:
-                self._tailback.adopt(entry)
+                self._tailback.keep_entry(entry)
             # The first origin keeps the message until it is answered.
             entry.add_origin(origin)
             self._tailback.repeat(entry, envelope)
@@ -112,7 +112,7 @@ class Acceptance:
                     for run, decision in self._deciding.split_by_route(part):
                         self._act(run, origin, decision, was_sent)
         except LocalError as error:  # an invalid name or domain
-            self._context.counters.count("refused", envelope.count)
+            self._context.counters.add_count("refused", envelope.count)
             self._refused.answer_origin(origin, envelope, refusal(envelope, error))
 
     def _news(self, e: Envelope, first: int, last: int, origin: Origin) -> Iterator[Envelope]:
@@ -150,7 +150,7 @@ class Acceptance:
             self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
-        self._context.out.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
+        self._context.out.log_line("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
         if before is not None:
             self._put_off.put_behind(entry, before)
         else:
@@ -160,7 +160,7 @@ class Acceptance:
         self._tailback.watch(entry)
 
     def _refuse(self, envelope: Envelope, origin: Origin, decision: Decision) -> None:
-        self._context.counters.count("refused", envelope.count)
+        self._context.counters.add_count("refused", envelope.count)
         answer = refusal(envelope, refusal_by(decision))
         if origin.is_local:
             self._refused.answer_origin(origin, envelope, answer)

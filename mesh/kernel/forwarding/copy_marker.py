@@ -79,7 +79,7 @@ class CopyMarker:
         if not entry.first:
             envelope = self._perhaps_twice(entry, envelope) if entry.former else envelope
             is_held = entry.is_given and DIRTY in peer.speaks
-            return self._provisional.held(envelope) if is_held else envelope
+            return self._provisional.hold_body(envelope) if is_held else envelope
         is_first = entry.first == peer.node.name
         entry.first_was_sent |= is_first
         return envelope.marked(FIRST if is_first else SECOND)

@@ -39,13 +39,13 @@ class DeadLetters:
         with self._disk.together():  # a crash keeps all of them or none
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:
-                    self._context.counters.count("dead")
+                    self._context.counters.add_count("dead")
                     self._publish(envelope, i, answer, owner)
 
     def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:
-        self.publish(self.letter(e, i, answer, owner), lambda answer: None)
+        self.publish_letter(self.letter(e, i, answer, owner), lambda answer: None)
 
-    def publish(self, letter: DeadLetterContents, answered: Answered, queue: str = "") -> None:
+    def publish_letter(self, letter: DeadLetterContents, answered: Answered, queue: str = "") -> None:
         """Publish a dead letter under its own key at this node, or into the queue named `queue`.
 
         `answered` is called with the answer.
@@ -53,7 +53,7 @@ class DeadLetters:
         self._number += 1
         key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
         envelope = letter.envelope(self._stream, self._number, key, queue, self._context.me.name)
-        self._router.publish(self._stream, envelope, answered)
+        self._router.publish_here(self._stream, envelope, answered)
 
     def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> DeadLetterContents:
         """Return the contents to republish for message `i` of an envelope, with headers about the failure.

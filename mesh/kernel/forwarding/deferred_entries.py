@@ -107,7 +107,7 @@ class DeferredEntries:
 
     def _defer(self, entry: PendingForward, why: str) -> None:
         self._rulings.without(entry)
-        self._onward.assign(entry, ("",), why)
+        self._onward.set_next_hops(entry, ("",), why)
 
     def _plan(self, entry: PendingForward, at: float = 0.0) -> None:
         """Schedule a new decision on an entry: at `at`, or after a delay if `at` is not in the future."""

@@ -102,7 +102,7 @@ class DirtyReads(Component):
         return [
             (feed, indices)
             for feed, indices in self._router.clients.plan(e)
-            if self._knows(feed) and not joining.has(feed)
+            if self._knows(feed) and not joining.is_joining(feed)
         ]
 
     def _offer_dirty(self, lane: Lane, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
@@ -110,23 +110,23 @@ class DirtyReads(Component):
 
         The envelope counts as missed by the other subscribers, and without `is_dirty` by all.
         """
-        parcel = StoredEnvelope(replace(e, flags=e.flags | PROVISIONAL), master=self._context.me.uuid)
+        stored = StoredEnvelope(replace(e, flags=e.flags | PROVISIONAL), master=self._context.me.uuid)
         for feed, indices in targets:
             is_next = is_dirty and lane.missed.setdefault(feed, lane.last) <= lane.back
-            if not (is_next and feed.offer_now(EnvelopeSlice(parcel, indices), self._context.clock.now)):
+            if not (is_next and feed.offer_now(EnvelopeSlice(stored, indices), self._context.clock.now)):
                 lane.missed[feed] = e.last
 
     def retract_refused(self, e: Envelope, answer: Answer) -> None:
         """Retract messages that their master refused, at local subscribers that support dirty reads."""
         part = e.part(answer.first, answer.last)
         flags = part.flags | RETRACTED
-        parcel = StoredEnvelope(
+        stored = StoredEnvelope(
             replace(part, sizes=0, props=0, body=b"", flags=flags, expires=0), master=self._context.me.uuid
         )
         for feed, indices in self._targets(part):
-            feed.offer(EnvelopeSlice(parcel, indices), self._context.clock.now)
+            feed.offer(EnvelopeSlice(stored, indices), self._context.clock.now)
 
-    def held(self, e: Envelope) -> Envelope:
+    def hold_body(self, e: Envelope) -> Envelope:
         """Hold an envelope's body here, and return the envelope as it is sent to a master with dirty reads.
 
         If the body cannot be held, the envelope is returned unchanged.
@@ -139,8 +139,8 @@ class DirtyReads(Component):
         """Return an item with its contents, which were held here, or `None` if they were forgotten."""
         found = self._bodies.whole(item)
         if found is not None:
-            self._context.counters.count("confirmed", found.count)
-            self._context.counters.count("confirmed_bytes", len(found.body))
+            self._context.counters.add_count("confirmed", found.count)
+            self._context.counters.add_count("confirmed_bytes", len(found.body))
         return found
 
     def record_delivery(self, e: Envelope) -> None:

@@ -102,5 +102,5 @@ class EntryExpiry:
         error = Expired(
             f"The message expired on {me} while it waited for {whom}.", hint=longer if is_limit else ""
         )
-        self._context.counters.count("expired", last - first + 1)
+        self._context.counters.add_count("expired", last - first + 1)
         self._refuse(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))

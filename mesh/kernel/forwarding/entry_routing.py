@@ -94,7 +94,7 @@ class EntryRouting:
         if decision.copies or entry.first:
             self.marking.decided(entry, decision)
         hops = (*((HERE,) if is_master else ()), *decision.hops)
-        self.onward.assign(entry, hops, decision.why, decision.code == ASKING)
+        self.onward.set_next_hops(entry, hops, decision.why, decision.code == ASKING)
         _address(entry, decision.to_master)
         if is_new_here:
             self._accept_copy(entry)
@@ -152,10 +152,10 @@ class EntryRouting:
             self.rulings.refile(lambda entry: self.deciding.question(entry.envelope))
             self.put_off.refiled()
 
-    def review(self) -> None:
+    def decide_again(self) -> None:
         """Decide all waiting entries again, as nodes or rules have changed."""
         self.deciding.drop_all()
-        self.rulings.doubt(self.tailback.unanswered())
+        self.rulings.mark_outdated(self.tailback.unanswered())
         self._continue_review()
 
     def _continue_review(self) -> None:
@@ -189,7 +189,7 @@ class EntryRouting:
         if {_route(own) for _, own in found} == {_route(decision)}:
             return ((entry, decision),)
         parts = self.onward.split(entry, [part for part, _ in found])
-        self.tailback.replace(entry, parts)
+        self.tailback.replace_entry(entry, parts)
         return list(zip(parts, [own for _, own in found], strict=True))
 
     def _follow(self, entry: PendingForward, decision: Decision, is_in_turn: bool) -> None:
@@ -203,7 +203,7 @@ class EntryRouting:
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
             return  # its node may have it, so it must not be refused
         elif decision.kind is Kind.REFUSE or self._goes_back(entry, decision):
-            self.tailback.refuse(entry, refusal_by(decision))
+            self.tailback.refuse_entry(entry, refusal_by(decision))
         else:
             self.send_on(entry, decision)
 
@@ -216,7 +216,7 @@ class EntryRouting:
         """Accept an entry, as this node is its only master after all."""
         self.marking.decided(entry, decision)
         envelope = self.marking.here(entry)
-        self.onward.remove(entry)
+        self.onward.remove_entry(entry)
         hop = entry.hops[0]
 
         def answered(answer: Answer) -> None:
@@ -233,13 +233,13 @@ class EntryRouting:
             self.apply_decision(entry, decision)
         if 0.0 < self.deciding.holds_until <= self._context.clock.now:
             self.deciding.holds_until = 0.0
-            self.review()
+            self.decide_again()
 
     def find_routes(self) -> None:
         """Review all entries once the other nodes had time to appear, and ask for routes to unknown ones."""
-        if self._neighbours.settled() and not self._settled:
+        if self._neighbours.is_settled() and not self._settled:
             self._settled = True
-            self.review()
+            self.decide_again()
         for node in [h for h in self.onward.hops() if h and not (self._nodes.is_known(h) or is_site(h))]:
             self._nodes.ask_way(node)  # no event reports when it becomes reachable
 

@@ -28,20 +28,20 @@ class EntryStorage:
         `then` is called with the entry, or with each of its parts if it was replaced, and with the position
         and the error of the commit.
         """
-        parcel = StoredEnvelope(tailed(entry), own=True)
-        op = self._shelf.append(parcel)
+        stored = StoredEnvelope(tailed(entry), own=True)
+        op = self._shelf.append_envelope(stored)
         storing = self._storing[entry] = [entry]
 
-        def stored(error: MeshError | None) -> None:
+        def on_stored(error: MeshError | None) -> None:
             if len(storing) > 1:
-                self._shared[parcel.position] = len(storing)
+                self._shared[stored.position] = len(storing)
             for each in storing:
                 del self._storing[each]
-                then(each, parcel.position, error)
+                then(each, stored.position, error)
 
-        self._disk.commit((op,), stored)
+        self._disk.commit((op,), on_stored)
 
-    def replace(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
+    def replace_entry(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
         """Share the stored envelope of an entry, if any, among its parts."""
         if entry.position:
             self._shared[entry.position] = self._shared.pop(entry.position, 1) - 1 + len(parts)
@@ -50,7 +50,7 @@ class EntryStorage:
             storing += parts
             self._storing.update(dict.fromkeys(parts, storing))
 
-    def release(self, position: int) -> bool:
+    def release_share(self, position: int) -> bool:
         """Release an entry's share of a stored envelope, and return whether the envelope was deleted."""
         others = self._shared.pop(position, 1) - 1
         if others:

@@ -32,7 +32,7 @@ class ForwardAnswers:
             a = outcome.answer
             found = self._onward.find_answered(outcome.stream, a.domain, a.first, a.last)
             if not found:
-                self._context.counters.count("unasked")
+                self._context.counters.add_count("unasked")
             for entry, first, last in found:
                 part = Answer(a.domain, first, last, a.state, a.matched, a.text)
                 line = self._onward.line_of(entry, peer.node.name)

@@ -66,17 +66,17 @@ class Forwarder(Component):
         )
         self.onward, self.rulings = routing.onward, routing.rulings
         self.tailback, self.shipping = routing.tailback, routing.shipping
-        self.review = routing.review
+        self.review = routing.decide_again
         self._local = Local(to_client)
         acceptance = self.acceptance = Acceptance(
             context, router, mapping, routing, refused, provisional, self._local
         )
-        self.publish, self.put_in_queue = acceptance.publish, acceptance.put_in_queue
-        self.accept_from_site = acceptance.accept
+        self.publish, self.put_in_queue = acceptance.publish_envelope, acceptance.put_in_queue
+        self.accept_from_site = acceptance.accept_envelope
         answers = ForwardAnswers(context, routing)
         self.outcomes, self.on_site_answer = answers.on_outcomes, answers.on_answer
         self.incoming = Incoming(
-            context, provenance, routing.marking.of_older, acceptance.accept, self.shipping
+            context, provenance, routing.marking.of_older, acceptance.accept_envelope, self.shipping
         )
         self._context = context
         self._router = router
@@ -88,7 +88,7 @@ class Forwarder(Component):
             on_fact(RulesChanged, self._on_rules),
             on_fact(RoutesChanged, lambda _: self.review()),
             on_fact(RouteLearned, lambda _: self.review()),
-            on_fact(RoutesVouched, lambda _: self.incoming.release()),
+            on_fact(RoutesVouched, lambda _: self.incoming.decide_held()),
         )
 
     def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
@@ -209,7 +209,7 @@ class Forwarder(Component):
 
     def tick(self) -> None:
         self.routing.find_routes()
-        self.incoming.release()
+        self.incoming.decide_held()
         self.routing.tick()
 
     def flush(self) -> None:

@@ -78,7 +78,7 @@ class Incoming:
         """
         self.provenance.hold_envelope(peer, envelope)
         if self.provenance.held.is_crowded(peer):
-            self.release()
+            self.decide_held()
             self.provenance.held.bound(peer)
 
     def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
@@ -94,7 +94,7 @@ class Incoming:
 
         return short_parts(envelope, most, too_long)
 
-    def release(self) -> None:
+    def decide_held(self) -> None:
         """Accept or refuse the held envelopes whose routes are decided, or that have waited too long."""
         for peer, envelope, error in self.provenance.take_released():
             if error is None:
@@ -103,7 +103,7 @@ class Incoming:
                 self._refuse(peer, envelope, error)
 
     def _refuse(self, peer: Peer, envelope: Envelope, error: LocalError) -> None:
-        self._context.counters.count("refused", envelope.count)
+        self._context.counters.add_count("refused", envelope.count)
         FromPeer(self._sender, peer.node.uuid).answer(envelope.stream, refusal(envelope, error))
 
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
@@ -123,7 +123,7 @@ class Incoming:
             return CircularLoop(f"Routing loop: {path}.", hint="Compare `mesh route` at these nodes.")
         if len(route) >= HOPS:
             path = " -> ".join((*(plain(hop.node) for hop in route), me))  # through other sites, too
-            self._context.counters.count("too_many_hops")
+            self._context.counters.add_count("too_many_hops")
             what = f"The message passed more than {HOPS} nodes: {path}."
             return PublishRefused(what, hint="Shorten the route: see `mesh route`.", code="TOO_MANY_HOPS")
         return None

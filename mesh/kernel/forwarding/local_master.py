@@ -33,7 +33,7 @@ class LocalMaster:
         self._mapping = mapping
         self._answer = refused.answer_origin
 
-    def accept(
+    def accept_envelope(
         self, envelope: Envelope, origin: Origin, stamp: int = 0, stands_for: Sequence[str] = ()
     ) -> None:
         """Accept an envelope, and answer its origin.
@@ -49,17 +49,17 @@ class LocalMaster:
         holder = None
         if envelope.flags & HELD:
             holder, envelope = origin.link(), envelope.without(HELD)
-        self._router.publish(origin.pace(envelope.stream), envelope, then, stamp, holder)
+        self._router.publish_here(origin.pace(envelope.stream), envelope, then, stamp, holder)
 
     def accept_copy(self, e: Envelope, origin: Origin, answered: Answered) -> None:
         """Accept an envelope as one of its several masters, and pass the answers to `answered`."""
-        self._router.publish(origin.pace(e.stream), e, answered, self.shared_stamp(e))
+        self._router.publish_here(origin.pace(e.stream), e, answered, self.shared_stamp(e))
 
     def take_over(self, e: Envelope, origin: Origin, stands_for: Sequence[str], answered: Answered) -> None:
         """Accept an envelope that waited for other nodes, as its only master."""
         then = self._as_backup(e, stands_for, answered)
         stamp = self.shared_stamp(e) if is_foreign(e.sender) else 0
-        self._router.publish(origin.pace(e.stream), e, then, stamp)
+        self._router.publish_here(origin.pace(e.stream), e, then, stamp)
 
     def _as_backup(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
         """Return the handler of answers for an envelope that this node accepts, perhaps as a backup."""

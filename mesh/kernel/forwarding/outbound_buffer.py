@@ -76,10 +76,10 @@ class OutboundBuffer:
             self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
         self._expire_in_time(entry)
 
-    def replace(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
+    def replace_entry(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
         """Watch the parts of an entry in its place; they share its stored envelope, if any."""
         self._young.get(entry.key, {}).pop(entry, None)
-        self._storage.replace(entry, parts)
+        self._storage.replace_entry(entry, parts)
         for part in parts:
             self.watch(part)
 
@@ -116,7 +116,7 @@ class OutboundBuffer:
                     self._size.full_text,
                     hint="Publish more slowly, or see `mesh ls` for unreachable masters.",
                 )
-                self.refuse(entry, error)
+                self.refuse_entry(entry, error)
         elif entry.envelope.persistent:
             entry.change_keeping(Keeping.STORING)
             self._storage.store(entry, partial(self._on_stored, why))
@@ -136,7 +136,7 @@ class OutboundBuffer:
         if entry.warned and entry.keeping is not Keeping.STORING:
             self._warn_origins(entry, "", (entry.origin,))
 
-    def adopt(self, entry: PendingForward) -> None:
+    def keep_entry(self, entry: PendingForward) -> None:
         """Keep an entry that was only in transit, as its publisher is now a client of this node.
 
         The publisher's earlier node may have sent the entry by another route, so the entry is never refused
@@ -153,7 +153,7 @@ class OutboundBuffer:
             entry.position = position
             self._warn_origins(entry, why)
             return
-        self._storage.release(position)
+        self._storage.release_share(position)
         if entry.is_done:
             return
         entry.change_keeping(Keeping.KEPT)
@@ -162,7 +162,7 @@ class OutboundBuffer:
         elif entry.was_sent:  # the master may still answer
             self._stick(entry)
         else:
-            self.refuse(entry, error)
+            self.refuse_entry(entry, error)
 
     def _stick(self, entry: PendingForward) -> None:
         """Mark an entry that cannot be stored now.
@@ -189,7 +189,7 @@ class OutboundBuffer:
         """Warn the given origins, by default all, that an entry waits."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._context.me.name} for {self._for_whom(entry)}"
-        self._context.counters.count("forward_warnings", entry.messages)
+        self._context.counters.add_count("forward_warnings", entry.messages)
         for first, last in entry.open:
             answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
             _answer_origins(entry, (answer,), whom)
@@ -217,7 +217,7 @@ class OutboundBuffer:
             entry.told += words  # at most one for each number
         was_stored = False
         if not entry.open and entry.position > 0:
-            was_stored, entry.position = self._storage.release(entry.position), 0
+            was_stored, entry.position = self._storage.release_share(entry.position), 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
             if was_stored:
@@ -234,13 +234,13 @@ class OutboundBuffer:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
-        self._context.counters.count("refused", answer.last - answer.first + 1)
+        self._context.counters.add_count("refused", answer.last - answer.first + 1)
         if entry.is_given:
             self._retract(entry.envelope, answer)
         if entry.origin.is_local and (entry.warned or answer.state == PARTLY_REFUSED):
             self._dead.publish_refused(entry.envelope, answer)
 
-    def refuse(self, entry: PendingForward, error: MeshError) -> None:
+    def refuse_entry(self, entry: PendingForward, error: MeshError) -> None:
         """Refuse all open messages of an entry."""
         e = entry.envelope
         for hop in entry.hops:

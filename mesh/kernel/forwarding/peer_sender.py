@@ -98,6 +98,6 @@ class PeerSender(Component):
     def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
         messages = sum(envelope.count for envelope in batch)
         context = self._context
-        context.counters.count("forwarded", messages)
+        context.counters.add_count("forwarded", messages)
         context.counters.tally.counters_of(peer.node.name).sent += messages
         context.out.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

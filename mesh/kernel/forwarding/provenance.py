@@ -106,7 +106,7 @@ class Provenance:
 
         Without `why`, the route was not vouched for in time.
         """
-        self._context.counters.count("forged")
+        self._context.counters.add_count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)
         why = why or f"by {path}, where a node does not confirm its next hop"
         what = f"{peer.node.name} forwards a message of {plain(envelope.sender)[:80]!r} {why}"

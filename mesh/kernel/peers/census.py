@@ -51,7 +51,7 @@ class Censuses(Component):
 
     def mentioned(self, by: bytes, uuids: Iterable[bytes]) -> None:
         """Ask the node `by`, which relays the states of `uuids`, about the unknown ones."""
-        strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
+        strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.member_of(uuid) is None)
         peer = self._neighbours.peers.get(by)
         if strangers and peer is not None and peer.reach.question is None and self._may_ask():
             self._neighbours.liveness.send_question(peer, Census(strangers[:MANY]))

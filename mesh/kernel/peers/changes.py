@@ -105,7 +105,7 @@ class Changes:
                 self._tell_where_it_was(peer)
 
     def _publish_change(self, fact: PeerJoined | PeerLost) -> None:
-        self._context.facts.publish(fact)
+        self._context.facts.publish_fact(fact)
         self._context.facts.publish_last(RoutesChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
@@ -119,7 +119,7 @@ class Changes:
 
     def _report_change(self, event: ReachEvent, lived: Lived) -> None:
         if self._context.facts.watched:
-            self._context.facts.publish(ViewChanged(lived))
+            self._context.facts.publish_fact(ViewChanged(lived))
         m = lived.member
         kind, level, template = TOLD[event]
         text = template.format(name=m.name, boot=m.boot, at=m.address or "an unknown address", via=m.via)

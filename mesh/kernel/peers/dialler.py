@@ -85,7 +85,7 @@ class Dialler:
         """Use `conn` as the peer's connection of its role, and close the connections that it replaces."""
         if conn.role == NODE_DATA and peer.data not in (None, conn):
             # Messages sent on the earlier connection may be lost, though its end was not noticed here.
-            self._context.facts.publish(LoggedOut(peer))
+            self._context.facts.publish_fact(LoggedOut(peer))
         for old in (peer.conns[conn.role], *peer.dials[conn.role]):
             if old is not None and old is not conn:
                 self._close_replaced(old)
@@ -106,7 +106,7 @@ class Dialler:
             if old is not None:
                 self._close_replaced(old)
         if role == NODE_DATA:
-            self._context.facts.publish(LoggedOut(peer))
+            self._context.facts.publish_fact(LoggedOut(peer))
 
     def _close_replaced(self, conn: Conn) -> None:
         conn.owner = b""
@@ -116,7 +116,7 @@ class Dialler:
     def on_conn_ended(self, conn: Conn, peer: Peer | None) -> None:
         """Handle the end or temporary refusal of a node's connection."""
         if conn.seed:
-            self._context.facts.publish(SeedEnded(conn))
+            self._context.facts.publish_fact(SeedEnded(conn))
         if peer is None:
             return
         was_used = peer.conns[conn.role] is conn
@@ -127,7 +127,7 @@ class Dialler:
         else:
             return
         if conn.role == NODE_DATA:
-            self._context.facts.publish(LoggedOut(peer))
+            self._context.facts.publish_fact(LoggedOut(peer))
             self.apply(peer, peer.link.disconnected(self._context.clock.now))
         elif peer.control is None:
             if peer.reach.untried or not peer.dials[NODE_CONTROL]:
@@ -157,7 +157,7 @@ class Dialler:
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)
         self.conns[conn.key] = conn
         self._context.out.emit(Dial(conn.key, address, site))
-        self._context.facts.publish(Dialled(conn))
+        self._context.facts.publish_fact(Dialled(conn))
         self._context.clock.wake(now + CONNECT)
         return conn
 

@@ -36,7 +36,7 @@ class Directory:
         peer = self.peers[node.uuid] = self._made(node)
         return peer
 
-    def remove(self, peer: Peer) -> None:
+    def remove_peer(self, peer: Peer) -> None:
         del self.peers[peer.node.uuid]
 
     def peer_of(self, conn: Conn) -> Peer | None:
@@ -53,7 +53,7 @@ class Directory:
         node = self.introduction(uuid)
         return node.boot if node is not None else 0
 
-    def named(self, name: str) -> Peer | None:
+    def peer_named(self, name: str) -> Peer | None:
         """Return the peer of that name, or `None`.
 
         If there are several, a live one is preferred, and then the one with the highest boot.

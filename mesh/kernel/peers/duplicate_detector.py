@@ -40,7 +40,7 @@ class DuplicateDetector:
             if now - self._looked.get(address, -AGAIN) < AGAIN or len(self._dials) >= DIALS:
                 continue
             self._note_address(address, now)
-            self._context.out.note("info", f"others report this node at {address}, which it does not use")
+            self._context.out.log_line("info", f"others report this node at {address}, which it does not use")
             self._dials.add(self._dialler.dial(address, NODE_CONTROL, b""))
 
     def _note_address(self, address: str, when: float) -> None:
@@ -55,7 +55,7 @@ class DuplicateDetector:
         """Judge a process that has proven our own key and sent the bytes `process`."""
         if process == self._context.process:
             if conn.dialled:
-                self._context.counters.count("met_itself")
+                self._context.counters.add_count("met_itself")
                 self._note_address(address, float("inf"))
         elif process and not self._context.is_doubled:
             self._judge(conn, process, address)

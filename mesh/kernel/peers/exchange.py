@@ -65,8 +65,8 @@ def exchange(
     s = context.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 
-    def send(feed: Feed, portion: EnvelopeSlice) -> None:
-        context.out.push(outlet, feed, portion)
+    def send(feed: Feed, slice_: EnvelopeSlice) -> None:
+        context.out.push_slice(outlet, feed, slice_)
 
     feed = PeerFeed(
         peer_key(node.uuid),

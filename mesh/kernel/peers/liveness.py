@@ -99,7 +99,7 @@ class Liveness:
         there = [peer.control for peer in self._dialler.watchlist.active() if peer.control is not None]
         return [there.pop(int(self._context.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 
-    def connected(self, peer: Peer) -> None:
+    def send_waiting(self, peer: Peer) -> None:
         """Send the question that waited for this control connection, if there is one."""
         command = peer.reach.answerable()
         if command is not None:
@@ -140,7 +140,7 @@ class Liveness:
         self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
 
     def disconnected(self, peer: Peer) -> None:
-        self._happened(self._membership.disconnected(peer.node.uuid, self._context.clock.now))
+        self._happened(self._membership.probe_disconnected(peer.node.uuid, self._context.clock.now))
 
     def knocked(self, uuid: bytes, refused: bool) -> None:
-        self._happened(self._membership.knocked(uuid, refused, self._context.clock.now))
+        self._happened(self._membership.on_dial_probe(uuid, refused, self._context.clock.now))

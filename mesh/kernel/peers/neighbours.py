@@ -57,7 +57,7 @@ class Neighbours(Component):
         timing = SwimTiming(period=context.settings.probe)
         self.membership = Membership(as_node(context.me), context.jitter, timing)
         directory = self.directory = Directory(peers, made)
-        self.of, self.named = directory.peer_of, directory.named  # looked up for each envelope
+        self.of, self.named = directory.peer_of, directory.peer_named  # looked up for each envelope
         self.rounds = Rounds(context, directory, self.membership, dialler)
         self.acquaintances = PeerAddressBook(
             context, disk, dialler, directory.is_alive, directory.is_occupied
@@ -115,11 +115,11 @@ class Neighbours(Component):
         self.happened(self.membership.tick(self._context.clock.now))
         self._part_late()
         self.rounds.run_due()
-        self._context.clock.wake(self.rounds.deadline(self.settled()))
+        self._context.clock.wake(self.rounds.deadline(self.is_settled()))
 
     # --- the current view -------------------------------------------------------------------------------
 
-    def alive(self) -> list[Peer]:
+    def living_peers(self) -> list[Peer]:
         """Return the peers that can be asked: alive, and not refused by either side."""
         return self.directory.askable()
 
@@ -128,7 +128,7 @@ class Neighbours(Component):
         """Whether there are too many nodes for a connection to each."""
         return self.rounds.is_crowd
 
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Return whether all known nodes have answered, or the wait for a first view is over."""
         if self.rounds.has_waited:
             return True
@@ -175,15 +175,15 @@ class Neighbours(Component):
         """Report a node to membership; `via` is how the node was found."""
         self.happened(self.membership.sight(as_node(node), via, self._context.clock.now, by))
 
-    def readdressed(self) -> None:
-        self.happened(self.membership.readdressed(as_node(self._context.me), self._context.clock.now))
+    def announce_addresses(self) -> None:
+        self.happened(self.membership.set_addresses(as_node(self._context.me), self._context.clock.now))
 
     def _goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:
         """Handle a BYE, of a node or of only one of its connections."""
         self._context.out.hang_up(conn)
         self._dialler.on_conn_ended(conn, peer)
         if command.reason != REPLACED:
-            self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._context.clock.now))
+            self.happened(self.membership.on_goodbye(peer.node.uuid, peer.node.boot, self._context.clock.now))
             if peer.data is None:
                 self._part(peer.node.uuid)
 

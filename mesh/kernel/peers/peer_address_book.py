@@ -91,9 +91,9 @@ class PeerAddressBook(Component):
                 if key[:1] == b"a":
                     self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
                 else:
-                    self._nodes.restore(key[1:], row)
+                    self._nodes.restore_node(key[1:], row)
             except (MeshError, UnicodeDecodeError):  # addresses are only hints
-                self._context.out.note("warning", "a stored peer address is damaged and was removed")
+                self._context.out.log_line("warning", "a stored peer address is damaged and was removed")
                 self._disk.later("peer", key, Delete("peer", key))
         self._nodes.on_restored()
         for node in self._nodes.latest(DIALLED) if self._remembers else ():
@@ -104,7 +104,7 @@ class PeerAddressBook(Component):
 
     def _on_peer_change(self, asked: IncomingCall[AskPeer]) -> None:
         a = asked.ask
-        asked.reply(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
+        asked.reply(Changed(changed=self.remove_address(a.remove) if a.add is None else self.add(a.add)))
 
     def add(self, address: str) -> bool:
         """Dial that address now and after every start; return False if the node does so already.
@@ -128,16 +128,16 @@ class PeerAddressBook(Component):
         self._context.clock.wake(self._context.clock.now)
         return True
 
-    def remove(self, what: str) -> bool:
+    def remove_address(self, what: str) -> bool:
         """Forget an address, or a node by its name or address; return whether any was forgotten.
 
         Configured addresses stay. For a forgotten node that is not alive, GivenUp is published.
         """
         uuids = [node.uuid for node, _ in self._nodes if what in (node.name, node.address)]
         for uuid in uuids:
-            self._nodes.forget(uuid)
+            self._nodes.forget_node(uuid)
             if not self._is_alive(uuid):
-                self._context.facts.publish(GivenUp(uuid))
+                self._context.facts.publish_fact(GivenUp(uuid))
         found = [
             address
             for address, seed in self._seeds.items()

@@ -71,7 +71,7 @@ class PeerHandshake(Component):
     def start(self, beginning: Beginning) -> None:
         self._born = self._context.clock.now
 
-    def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
+    def admit_peer(self, conn: Conn, h: Hello) -> Peer | Refuse:
         """Use the connection of a HELLO and return its peer, or return the refusal."""
         if h.node is None or len(h.node.uuid) != 16:
             return Refuse("MALFORMED", "a node introduced itself without a uuid of 16 bytes", final=True)
@@ -150,16 +150,16 @@ class PeerHandshake(Component):
             reason = NO_LINK.format(self._context.denies(peer.node.name))
             self._dialler.apply(peer, peer.link.denied(self._context.clock.now, DENIED, reason))
 
-    def connected(self, conn: Conn, peer: Peer) -> None:
+    def connect_peer(self, conn: Conn, peer: Peer) -> None:
         """Update the link after HELLO and WELCOME, and report a control connection."""
         if self._context.denies(peer.node.name):
             self._shut(peer)
         elif peer.link.by:  # one side allows the link again
             self._dialler.apply(peer, peer.link.allowed(self._context.clock.now))
         if conn.role == NODE_CONTROL:
-            self._neighbours.liveness.connected(peer)
+            self._neighbours.liveness.send_waiting(peer)
             self._dialler.reached(peer)
-            self._context.facts.publish(PeerConnected(peer))
+            self._context.facts.publish_fact(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
         """Record that this node refused the connection `conn`, which it had dialed."""
@@ -183,7 +183,7 @@ class PeerHandshake(Component):
         if conn.seed and r.final:
             acquaintances.on_refused(conn, is_us=False)
         if meaning.is_for_the_younger and r.final and is_proven and self.is_young:
-            self._context.facts.publish(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
+            self._context.facts.publish_fact(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
         if meaning.is_reported:
             self._report_refusal(conn, peer, r, is_news)
         # If this node allows the link, one of the two has not received the latest rules yet.
@@ -203,7 +203,7 @@ class PeerHandshake(Component):
         if is_news and (peer is None or peer.link.reason != r.reason):
             self._context.event("refused", text, peer.node if peer else None, level="warning")
         else:  # as before
-            self._context.out.note("info", f"refused: {text}", ACCESS)
+            self._context.out.log_line("info", f"refused: {text}", ACCESS)
 
     def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
         """Handle a connection whose other end has proven our own key."""
@@ -221,7 +221,7 @@ class PeerHandshake(Component):
             text = f"{node.name} has another key than node {node.uuid.hex()[:8]} had before"
             hint = f"If its keys were recreated on purpose: `mesh peer rm {typed(node.name)}`."
             return Refuse("WRONG_IDENTITY", text, hint, final=True)
-        events = self._neighbours.membership.hear(as_node(node), self._context.clock.now)
+        events = self._neighbours.membership.on_introduction(as_node(node), self._context.clock.now)
         for event in events:
             if isinstance(event, NameClash):
                 return self._name_in_use(event, process)
@@ -230,7 +230,7 @@ class PeerHandshake(Component):
         if known is None:
             text = f"{self._context.me.name} already knows {CAPACITY:,} nodes, which is the limit"
             return Refuse("TOO_MANY_NODES", text)
-        member = self._neighbours.membership.of(node.uuid)
+        member = self._neighbours.membership.member_of(node.uuid)
         is_doubled = member is not None and member.state is NodeLife.CONFLICT
         if node.boot < known.node.boot:
             text = f"{node.name} already reached boot {known.node.boot}, but now has boot {node.boot}"
@@ -274,7 +274,7 @@ class PeerHandshake(Component):
             if gives_way:
                 older = newcomer.node.address or "an unknown address"
                 what = f"{text} an older node at {older}"
-                self._context.facts.publish(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
+                self._context.facts.publish_fact(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
             return Refuse("NAME_IN_USE", f"{text} a live node at {where}", hint, final=not gives_way)
         if self._answers(self._neighbours.peers[holder.uuid], holder.heard):
             return Refuse("NAME_IN_USE", f"{text} a live node at {where}", hint, final=True)

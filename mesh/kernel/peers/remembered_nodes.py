@@ -47,7 +47,7 @@ class RememberedNodes:
         """Iterate over the nodes, each with the time of the last contact in ns since 1970."""
         return ((met.node, met.wall) for met in self._met.values())
 
-    def restore(self, uuid: bytes, row: bytes) -> None:
+    def restore_node(self, uuid: bytes, row: bytes) -> None:
         """Restore a stored node. Raises: MeshError for a damaged row."""
         self._met[uuid] = _read_met(row)
 
@@ -72,7 +72,7 @@ class RememberedNodes:
         if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
             self._write(kept)
         if len(self._met) > MET:
-            self.forget(next(iter(self._met)))
+            self.forget_node(next(iter(self._met)))
 
     def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
         """Store whether the queues of a remembered node hold messages, for the next start."""
@@ -101,6 +101,6 @@ class RememberedNodes:
         """Return whether an earlier process of this node met that node."""
         return uuid in self._old
 
-    def forget(self, uuid: bytes) -> None:
+    def forget_node(self, uuid: bytes) -> None:
         del self._met[uuid]
         self._disk.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))

@@ -100,12 +100,12 @@ class Rounds:
             is_owed = begun is not None and begun.feed.queries
             is_wanted = peer.is_active or peer.reach.state is ReachState.TOLD_OF
             is_needed = is_wanted or is_owed or self._needs_login(peer)
-            if not peer.alive and not is_needed and self._membership.of(uuid) is None:
+            if not peer.alive and not is_needed and self._membership.member_of(uuid) is None:
                 if begun is not None:
                     self._context.counters.accounts.count_closed(begun.feed, is_peer=True)
-                self._directory.remove(peer)
+                self._directory.remove_peer(peer)
                 self._dialler.watchlist.remove_peer(peer)
-                self._context.facts.publish(PeerForgotten(peer))
+                self._context.facts.publish_fact(PeerForgotten(peer))
 
     def ping_all(self) -> None:
         """Ping all peers that dialed us, so that the transport notices whose connection ended."""

@@ -33,7 +33,7 @@ class Resting:
             self._order = [row for row in self._order if self._due.get(row[2]) == row[0]]
             heapify(self._order)
 
-    def remove(self, peer: Peer) -> None:
+    def remove_peer(self, peer: Peer) -> None:
         self._due.pop(peer, None)
 
     def take_due(self, now: float, most: int) -> list[Peer]:
@@ -41,7 +41,7 @@ class Resting:
         found: list[Peer] = []
         while len(found) < most and self.next_dial <= now:
             found.append(self._order[0][2])
-            self.remove(found[-1])
+            self.remove_peer(found[-1])
         return found
 
     @property
@@ -68,13 +68,13 @@ class Watchlist:
     def add(self, peer: Peer) -> None:
         """Mark a peer as active, as a component begins work with it."""
         self._active[peer] = None
-        self._news.remove(peer)
-        self._away.remove(peer)
+        self._news.remove_peer(peer)
+        self._away.remove_peer(peer)
 
     def remove_peer(self, peer: Peer) -> None:
         self._active.pop(peer, None)
-        self._news.remove(peer)
-        self._away.remove(peer)
+        self._news.remove_peer(peer)
+        self._away.remove_peer(peer)
 
     def active(self) -> list[Peer]:
         """Remove the peers that need nothing now, and return the active ones.

@@ -69,7 +69,7 @@ class GroupMembers(Component):
 
     # --- groups of this node ------------------------------------------------------------------------------
 
-    def check(self, name: str) -> None:
+    def check_room(self, name: str) -> None:
         """Raise LocalError if one more group would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             text = f"{self._context.me.name} has members of {MOST:,} groups, which is the limit."
@@ -86,7 +86,7 @@ class GroupMembers(Component):
             self.own.pop(name, None)
         self._peers.changed(name)
         self._context.out.ending[self._say] = None
-        self._context.facts.publish(GroupChanged(name, self._context.me.uuid, members))
+        self._context.facts.publish_fact(GroupChanged(name, self._context.me.uuid, members))
         self._joins.when(None, self._peers.version, self._context.clock.now, then)
         self._context.clock.wake(self._joins.deadline)
         for peer in self._nodes.usable():
@@ -107,7 +107,7 @@ class GroupMembers(Component):
     def _review(self) -> None:
         if self._joins:
             known = self._audience.known(self._peers.known_to)
-            self._joins.review(self._context.clock.now, lambda _: known)
+            self._joins.end_waits(self._context.clock.now, lambda _: known)
 
     # --- groups of other nodes ----------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class GroupMembers(Component):
 
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
         """Accept a report. Raises RemoteError for a missing number, or too many groups."""
-        self._registry.receive(peer.node.uuid, command.number, peer.node.name)
+        self._registry.record_number(peer.node.uuid, command.number, peer.node.name)
         for name, members in command.groups:
             self._take(peer, name, members)
         self._context.out.send(conn, Heard(command.number))
@@ -134,13 +134,13 @@ class GroupMembers(Component):
         try:
             check_group(name)
         except LocalError:  # of a later release, or malicious
-            self._context.counters.count("unknown_kinds")
+            self._context.counters.add_count("unknown_kinds")
             return
         uuid = peer.node.uuid
         if members and uuid not in self.members(name) and self._registry.count_names(uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
         if self._registry.record(uuid, name, members):
-            self._context.facts.publish(GroupChanged(name, uuid, members))
+            self._context.facts.publish_fact(GroupChanged(name, uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)
@@ -149,7 +149,7 @@ class GroupMembers(Component):
     def _forget(self, peer: Peer) -> None:
         self._peers.lost(peer)
         for name, _ in self._registry.remove_node(peer.node.uuid):
-            self._context.facts.publish(GroupChanged(name, peer.node.uuid, 0))
+            self._context.facts.publish_fact(GroupChanged(name, peer.node.uuid, 0))
 
     def tick(self) -> None:
         self._audience.missed(self._peers.known_to, self._joins.late(self._context.clock.now).values())

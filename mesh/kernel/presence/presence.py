@@ -88,7 +88,7 @@ class Presence(Component):
         yield from self.own
         yield from self._registry.names()
 
-    def check(self, name: ServedName) -> None:
+    def check_room(self, name: ServedName) -> None:
         """Raise LocalError if one more name would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             raise LocalError(
@@ -173,12 +173,12 @@ class Presence(Component):
     def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
         """Accept a report. Raises RemoteError for a missing number."""
         uuid = peer.node.uuid
-        self._registry.receive(uuid, command.number, "a node")
-        self._watching.confirm(peer, command.knows)
+        self._registry.record_number(uuid, command.number, "a node")
+        self._watching.record_complete(peer, command.knows)
         for row in command.rows:
             name = (row.kind, row.name)
             if name not in self._watching.names:
-                self._context.counters.count("unasked")  # or no longer watched
+                self._context.counters.add_count("unasked")  # or no longer watched
                 continue
             change = self._registry.record(uuid, name, row.consumers, row.note)
             if change is not None:
@@ -200,12 +200,12 @@ class Presence(Component):
         if change:  # clients do not see notes
             self._clients.changed(name)
         self._context.out.ending[self._say_news] = None
-        self._context.facts.publish(ServersChanged(*name, uuid, change))
+        self._context.facts.publish_fact(ServersChanged(*name, uuid, change))
 
     def _review(self) -> None:
         if self._lookups:
             known = self._audience.known(self._watching.confirmed)
-            self._lookups.review(self._context.clock.now, lambda _: known)
+            self._lookups.end_waits(self._context.clock.now, lambda _: known)
 
     # --- watching clients ---------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Presence(Component):
         self._context.clock.wake(self._lookups.deadline)
 
     def on_second(self) -> None:
-        self._registry.drop_names(self._watching.idle(self._context.clock.now - IDLE))
+        self._registry.drop_names(self._watching.stop_unused(self._context.clock.now - IDLE))
         self._context.out.ending[self._say_news] = None
 
     def _say_news(self) -> None:

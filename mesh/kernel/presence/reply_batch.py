@@ -70,7 +70,7 @@ class ReplyBatch:
             self.here.append((stream, answer))
             self._context.facts.publish_last(RequestAnswered())
 
-    def reply(self, requester: Requester, envelope: Envelope) -> None:
+    def add_reply(self, requester: Requester, envelope: Envelope) -> None:
         """Queue a reply to requests, in place of an OK that waits for the reply."""
         held = self._held.get((requester, envelope.stream))
         if held is not None and held[0].first in envelope.number_list(range(envelope.count)):

@@ -56,7 +56,7 @@ class WatchedNames:
         if name in self.names:
             self.names[name].held += change
 
-    def idle(self, since: float) -> list[ServedName]:
+    def stop_unused(self, since: float) -> list[ServedName]:
         """Stop watching names that were not used since `since`, and that no client watches; return them."""
         idle = [name for name, w in self.names.items() if w.used < since and not w.held]
         for name in idle:
@@ -87,7 +87,7 @@ class WatchedNames:
         for add, _, has_more in changes((), names):
             yield Watch(self._version, True, has_more, add)
 
-    def confirm(self, node: Hashable, version: int) -> None:
+    def record_complete(self, node: Hashable, version: int) -> None:
         """Record that the node has reported all its servers of the names up to a version."""
         self._confirmed[node] = max(version, self.confirmed(node))
 

@@ -82,7 +82,7 @@ class Balancing:
 
     def _candidate_of(self, node: str) -> Candidate:
         peer = self._peer(node)
-        sent = self._sent.of(node, self._context.clock.now)
+        sent = self._sent.sent_to(node, self._context.clock.now)
         return self._candidate(node, len(peer.reads) if peer else 0, peer.rtt if peer else 0.0, sent)
 
     # --- nodes that serve an address ----------------------------------------------------------------------
@@ -144,11 +144,11 @@ class Balancing:
 
     def count_answers(self, node: str, n: int = 1, seconds: float | None = None) -> None:
         """Count n answers that took `seconds`; `None` means n messages that will not be answered."""
-        self._answers.answered(node, self._boot(node), n, seconds)
+        self._answers.count_answers(node, self._boot(node), n, seconds)
 
     def outstanding(self, node: str) -> int:
         """Return the number of messages that the node has not answered."""
-        return self._answers.of(node, self._boot(node))[0]
+        return self._answers.record_of(node, self._boot(node))[0]
 
     def registrations(self, delta: Sequence[Registration]) -> None:
         """Pass changes in the consumers of addresses, at any node, to the strategies."""
@@ -156,7 +156,7 @@ class Balancing:
 
     def _server(self, node: str, consumers: int) -> Candidate:
         # The unanswered messages of a server are known, so its recent sends add nothing.
-        outstanding, latency = self._answers.of(node, self._boot(node))
+        outstanding, latency = self._answers.record_of(node, self._boot(node))
         return self._candidate(node, outstanding, latency, 0.0, consumers)
 
     def _boot(self, node: str) -> tuple[bytes, int] | None:
@@ -203,7 +203,7 @@ class Balancing:
             self._context.counters.tally.counters_of(node).chosen += n
         if now - self._swept > SWEEP:
             self._swept = now
-            self._sent.forget(now)
+            self._sent.drop_idle(now)
             self._answers.keep(self._is_there)
 
     def _is_there(self, node: str) -> bool:

@@ -46,7 +46,7 @@ class StrataFollowing:
         self._wants = wants
         self.peers: dict[bytes, Followed] = {}
 
-    def connected(self, peer: Peer) -> None:
+    def ask_again(self, peer: Peer) -> None:
         """Make the next measurement ask the peer again, on its new connection."""
         if (followed := self.peers.get(peer.node.uuid)) is not None:
             followed.asked = None
@@ -86,7 +86,7 @@ class StrataFollowing:
         """Accept a report, and return whether it was requested and is newer than the last one."""
         followed = self.peers.get(peer.node.uuid)
         if followed is None or followed.asked is None or command.number <= followed.number:
-            self._context.counters.count("unasked")  # or late
+            self._context.counters.add_count("unasked")  # or late
             return False
         followed.number = command.number
         for row in command.rows:
@@ -95,11 +95,11 @@ class StrataFollowing:
 
     def _accept_stratum(self, peer: Peer, followed: Followed, row: Stratum) -> None:
         if row.domain not in followed.since:
-            self._context.counters.count("unasked")
+            self._context.counters.add_count("unasked")
             return
         way = heard(peer.node.name, row.way, row.latency / 1e6)
         if way is None:
-            self._context.counters.count("forged")
+            self._context.counters.add_count("forged")
         followed.said[row.domain] = way or NOWHERE
 
     def way_of(self, domain: str, claim: Claim) -> Distance | None:

@@ -65,7 +65,7 @@ class NodeLocator(Component):
             asked.reply(Hops(hops=0))
         else:
             within = min(CONFIRM, ask.within)
-            self.find(ask.node, ask.visited, within, lambda way, hops: asked.reply(Hops(hops=hops)))
+            self.find_nearest(ask.node, ask.visited, within, lambda way, hops: asked.reply(Hops(hops=hops)))
 
     def way_to(self, node: str) -> str | None:
         """Return a live neighbor that has reported a route to the node, or None."""
@@ -80,13 +80,13 @@ class NodeLocator(Component):
         if until > self._context.clock.now and (not way or self._nodes.is_alive(way)):
             return False
         self._asking.add(node)
-        self.find(node, (), CONFIRM, lambda way, _: self._found(node, way))
+        self.find_nearest(node, (), CONFIRM, lambda way, _: self._found(node, way))
         return node in self._asking  # without peers the answer is already there
 
     def _on_peers_changed(self, fact: PeerJoined | PeerLost) -> None:
         self._known.clear()
 
-    def find(
+    def find_nearest(
         self, node: str, visited: Collection[str], within: float, then: Callable[[str, int], None]
     ) -> None:
         """Call `then` with the neighbor nearest to the node and the hops to the node, or with ("", -1).
@@ -112,7 +112,7 @@ class NodeLocator(Component):
     def _found(self, node: str, way: str) -> None:
         self._asking.discard(node)
         self._known[node] = (way, self._context.clock.now + (FOUND if way else NOBODY))
-        self._context.facts.publish(RouteLearned(way))
+        self._context.facts.publish_fact(RouteLearned(way))
 
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:

@@ -54,7 +54,7 @@ class Nodes:
 
     def is_settled(self) -> bool:
         """Return whether this node has had time to meet all live nodes."""
-        return self._neighbours.settled()
+        return self._neighbours.is_settled()
 
     def is_usable(self, peer: Peer) -> bool:
         """Return whether the peer may be linked, or is linked now and not denied by the rules."""
@@ -96,7 +96,7 @@ class Nodes:
         """The configured nodes."""
         return self._named
 
-    def adopt(self, known: Iterable[str]) -> None:
+    def set_configured(self, known: Iterable[str]) -> None:
         """Set the configured nodes."""
         self._named = frozenset(known)
 

@@ -96,14 +96,14 @@ class PeerCalls(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(PeerLost, lambda fact: self._on_peer_lost(fact.peer)),
-            on_fact(RoutesChanged, lambda _: self.review()),
+            on_fact(RoutesChanged, lambda _: self.finish_waits()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (on_command(Reply, self._replied),)
 
     def tick(self) -> None:
-        self.review()
+        self.finish_waits()
         self._context.clock.wake(self.deadline())
 
     def _try(self, uuid: bytes) -> None:
@@ -122,12 +122,12 @@ class PeerCalls(Component):
 
         After that time `work` is called immediately.
         """
-        if self._neighbours.settled():
+        if self._neighbours.is_settled():
             work()
         else:
             self._early.append(work)
 
-    def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
+    def call_when_confirmed(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
         """Call `then` when each peer has confirmed its version in `need`, after CONFIRM at the latest.
 
         A peer that dies is no longer awaited.
@@ -147,8 +147,8 @@ class PeerCalls(Component):
             then()
 
     def confirmed(self, peer: Peer) -> None:
-        """End the waits of `confirm` that `peer.confirmed` satisfies, and start deferred work if settled."""
-        self._confirming.review(self._context.clock.now, lambda _: peer.confirmed, (peer.node.uuid,))
+        """End the waits that `peer.confirmed` satisfies, and start deferred work if settled."""
+        self._confirming.end_waits(self._context.clock.now, lambda _: peer.confirmed, (peer.node.uuid,))
         self._begin()
 
     def ask_all(
@@ -195,14 +195,14 @@ class PeerCalls(Component):
         if question is None or peer.node.uuid not in question.need:
             peer.reads.pop(reply.request, None)
             if not self.slow.tried(peer.node.uuid, reply.request):
-                self._context.counters.count("unasked")  # or late
+                self._context.counters.add_count("unasked")  # or late
             return
         told = question.replies.setdefault(peer.node.uuid, PeerReply(question.says()))
         try:
             told.add_reply(question.says, reply, envelopes)
         except RemoteError as error:
             told.code = error.code
-            self._context.counters.count("malformed")
+            self._context.counters.add_count("malformed")
         for envelope in envelopes:
             self._context.clock.observe_timestamp(envelope)
         self._extend(question, envelopes)
@@ -228,25 +228,25 @@ class PeerCalls(Component):
     def _on_peer_lost(self, peer: Peer) -> None:
         peer.reads.clear()
         self.slow.forget_node(peer.node.uuid)
-        self._confirming.review(self._context.clock.now, lambda _: inf, (peer.node.uuid,))
+        self._confirming.end_waits(self._context.clock.now, lambda _: inf, (peer.node.uuid,))
         for request, question in list(self._questions.items()):
             if peer.node.uuid in question.need:
                 question.missing.append(question.need.pop(peer.node.uuid))
                 self._finish(request)
         self._begin()
 
-    def review(self) -> None:
+    def finish_waits(self) -> None:
         """Finish the waits whose time is over, and ask slow nodes again when that is due."""
         self._begin()
         for uuid in self._confirming.late(self._context.clock.now):
             self.slow.waited_for(uuid, CONFIRM)
-        self._confirming.review(self._context.clock.now, lambda _: -inf)
+        self._confirming.end_waits(self._context.clock.now, lambda _: -inf)
         for request in list(self._questions):
             self._finish(request)
-        self.slow.review()
+        self.slow.send_probes()
 
     def _begin(self) -> None:
-        while self._early and self._neighbours.settled():
+        while self._early and self._neighbours.is_settled():
             self._early.popleft()()
 
     def _finish(self, request: int) -> None:
@@ -271,7 +271,7 @@ class PeerCalls(Component):
         return question.deadline
 
     def deadline(self) -> float | None:
-        """Return when review() must be called next, or None."""
+        """Return when `finish_waits` must be called next, or None."""
         deadlines = [self._confirming.deadline, self.slow.deadline()]
         deadlines += map(self._due, self._questions.values())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)

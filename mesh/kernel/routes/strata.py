@@ -75,7 +75,7 @@ class LiveStrata(Component):
         return (on_command(Follow, self._follow), on_command(Strata, self._on_strata))
 
     def _connected(self, peer: Peer) -> None:
-        self.following.connected(peer)
+        self.following.ask_again(peer)
         self._late = min(self._late, self._context.clock.now + SOON)  # by then it has answered a ping
         self._schedule_review()
 

@@ -82,14 +82,14 @@ class UnresponsivePeers:
         """Record a question whose answer is no longer awaited, but is in time until `until`."""
         self._trials.keep((uuid, request), until)
 
-    def review(self) -> None:
+    def send_probes(self) -> None:
         """Ask the nodes whose probe is due."""
         for uuid in [uuid for uuid, due in self._slow.items() if due <= self._context.clock.now]:
             self._slow[uuid] = self._context.clock.now + TRY
             self._ask(uuid)
 
     def deadline(self) -> float | None:
-        """Return when review() must be called next, or None."""
+        """Return when `send_probes` must be called next, or None."""
         return min(self._slow.values(), default=None)
 
     def tried(self, uuid: bytes, request: int) -> bool:

@@ -108,10 +108,10 @@ class Ruling(Component):
         """
         found = self._read()
         if found.ruleset is not None:
-            self.adopt(found.ruleset.rules, found.ruleset.known)
+            self.set_rules(found.ruleset.rules, found.ruleset.known)
         self._context.settings = replace(self._context.settings, **found.settings)
         found.keep()
-        self._context.facts.publish(SettingsRead())
+        self._context.facts.publish_fact(SettingsRead())
         self._context.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
         return found
 
@@ -122,13 +122,13 @@ class Ruling(Component):
         except LocalError as error:
             self._context.event("settings", f"{by}: no setting was applied: {error}", level="warning")
 
-    def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
+    def set_rules(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
         """Set the rules of the settings, which come into force after SWITCH seconds.
 
         A repeated call restarts the wait. Raises: LocalError; everything then stays unchanged.
         """
         own = RuleSet(tuple(rules), tuple(known))
-        self.check(own, self.agreed)
+        self.check_rules(own, self.agreed)
         self.own = own
         self._expect(is_shared=False)
 
@@ -140,7 +140,7 @@ class Ruling(Component):
         Before the node serves clients, they apply immediately. Raises: LocalError; everything then stays
         unchanged.
         """
-        self.check(self.own, agreed)
+        self.check_rules(self.own, agreed)
         self.agreed, self._summary = agreed, summary
         if self._context.serves:
             self._expect(is_shared=True)
@@ -149,7 +149,7 @@ class Ruling(Component):
             self._apply_rules(counting(self.own, agreed))
             self._says_so()
 
-    def check(self, own: RuleSet, agreed: Agreed) -> None:
+    def check_rules(self, own: RuleSet, agreed: Agreed) -> None:
         """Raise LocalError for rules that cannot replace those in force and the next ones."""
         rules = counting(own, agreed).rules
         counted = self._mapping.rules if self._next is None else self._next.rules
@@ -194,7 +194,7 @@ class Ruling(Component):
             self._went_by(self._next.rules)
         found = self._next = counting(self.own, self.agreed)
         self._due, self._is_shared = self._context.clock.now + SWITCH, is_shared
-        self._nodes.adopt({*found.known, *self._nodes.named_ones})
+        self._nodes.set_configured({*found.known, *self._nodes.named_ones})
         self._mind_others()
         self._publish_rules(RulesChanged(is_now=False, rules=found.rules))
         self._wake()
@@ -233,12 +233,12 @@ class Ruling(Component):
         self._settle()
 
     def _apply_rules(self, found: RuleSet) -> None:
-        self._mapping.adopt(found.rules)
-        self._demand.expect()
-        self._nodes.adopt(found.known)
+        self._mapping.set_rules(found.rules)
+        self._demand.use_rules()
+        self._nodes.set_configured(found.known)
         self._meeting.deny(found.denied)
         self._router.ruled(self._mapping.is_plain)
-        self._gossiping.adopt(found.rules)
+        self._gossiping.apply_rules(found.rules)
 
     def _went_by(self, rules: tuple[Rule, ...]) -> None:
         """Remember rules that messages in transit may follow for a while."""
@@ -251,8 +251,8 @@ class Ruling(Component):
         soon = [] if self._next is None else [self._next.rules]
         others = dict.fromkeys([*soon, *(rules for _, rules in reversed(self._before))])
         others.pop(self._mapping.rules, None)
-        self._demand.expect(*others)
-        self._gossiping.adopt([*chain(self._mapping.rules, *others)])
+        self._demand.use_rules(*others)
+        self._gossiping.apply_rules([*chain(self._mapping.rules, *others)])
 
     def _says_so(self) -> None:
         """Announce that this node subscribes by the new rules, once all its subscriptions are confirmed."""
@@ -273,11 +273,11 @@ class Ruling(Component):
         if not self._is_shared or self._gossiping.shared.get(ASKS_BY) != mine:
             return False
         known = self._gossiping.gossip.known
-        states = (known.get(peer.node.uuid) for peer in self._neighbours.alive())
+        states = (known.get(peer.node.uuid) for peer in self._neighbours.living_peers())
         return all(one is not None and mine in one.state.shared for one in states)
 
     def _publish_rules(self, fact: RulesChanged) -> None:
-        self._context.facts.publish(fact)
+        self._context.facts.publish_fact(fact)
         self._context.facts.publish_last(RoutesChanged())
 
 

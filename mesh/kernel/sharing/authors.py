@@ -67,7 +67,7 @@ class Authors(Component):
             known = self._context.me.key
         return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
 
-    def check(self, row: SharedRow, by: Peer) -> None:
+    def check_author(self, row: SharedRow, by: Peer) -> None:
         """Check that the peer `by` may send that row (Law 2). Raises: UnknownAuthor."""
         if self._is_known(row.author):
             return
@@ -99,5 +99,5 @@ class Authors(Component):
     def _is_known(self, author: bytes) -> bool:
         if author == self._context.me.uuid or self._neighbours.acquaintances.has_met(author):
             return True
-        member = self._neighbours.membership.of(author)
+        member = self._neighbours.membership.member_of(author)
         return member is not None and member.state is not NodeLife.SEEN

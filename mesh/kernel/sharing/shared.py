@@ -101,15 +101,15 @@ class Shared(Component):
     def add(self, kind: RowKind) -> None:
         self._kinds[kind.name], self._tables[kind.name] = kind, RowTable(kind.name)
 
-    def get(self, kind: str, name: str) -> SharedRow | None:
-        return self._tables[kind].get(name)
+    def get_row(self, kind: str, name: str) -> SharedRow | None:
+        return self._tables[kind].get_row(name)
 
     def summary(self, kind: str) -> Summary:
         return self._tables[kind].summary
 
     def stamp(self, kind: str, name: str) -> int:
         """Return a timestamp for a new row, above that of the row in force even if a clock is far ahead."""
-        known = self.get(kind, name)
+        known = self.get_row(kind, name)
         stamp = max(self._context.clock.stamp(), known.stamp + 1 if known is not None else 0)
         return stamp + (int.from_bytes(self._context.me.uuid[-2:]) - stamp) % OWN
 
@@ -140,14 +140,14 @@ class Shared(Component):
 
         `then` is called when each node has it or has not answered in time.
         """
-        ask = AskRow(row=msgspec.to_builtins(self.get(kind, name), builtin_types=(bytes,)))
+        ask = AskRow(row=msgspec.to_builtins(self.get_row(kind, name), builtin_types=(bytes,)))
         self.ask_speaking(word, ask, ReplyValue, lambda replies, missing: then())
 
     def ask_speaking(self, word: str, ask: Ask, says: type[R], then: OnReplies[R]) -> None:
         """Ask all reachable nodes with the feature `word`, once this node had time to meet its peers."""
 
         def work() -> None:
-            peers = [peer for peer in self._neighbours.alive() if word in peer.speaks]
+            peers = [peer for peer in self._neighbours.living_peers() if word in peer.speaks]
             self._questions.ask_all(peers, ask, says, then, by=self._neighbours.liveness.send_question)
 
         self._questions.when_settled(work)
@@ -246,7 +246,7 @@ class Shared(Component):
             try:
                 row = read(value)
             except MeshError as error:  # other nodes have it too
-                self._context.out.note("warning", f"a shared row is damaged and was removed: {error}")
+                self._context.out.log_line("warning", f"a shared row is damaged and was removed: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
                 continue
             if row.kind not in self._kinds:
@@ -257,7 +257,7 @@ class Shared(Component):
             try:
                 self._check(row)
             except MeshError as error:  # with other keys, or with more room, it may be valid again
-                self._context.out.note("warning", f"the {row.title} of this node is not used: {error}")
+                self._context.out.log_line("warning", f"the {row.title} of this node is not used: {error}")
             else:
                 self._counts(row, None)
 
@@ -281,7 +281,7 @@ class Shared(Component):
         table = self._tables[kind]
         if table.is_news(row) and not table.is_over(row, self._context.clock.believed):
             if not self._kinds[kind].by_admin:
-                self._authors.check(row, peer)
+                self._authors.check_author(row, peer)
             self._check(row)
             self._accept_row(row, peer)
         return row.place

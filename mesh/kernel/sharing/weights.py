@@ -101,7 +101,7 @@ class Weights(Component):
             if old.stamp > self.stamp:
                 self._shared.write_row(WEIGHTS, "", old.stamp, packed(old))
         except MeshError as error:  # other nodes have it too
-            self._context.out.note("warning", f"the stored weights are damaged: {error}")
+            self._context.out.log_line("warning", f"the stored weights are damaged: {error}")
 
     # --- the row ------------------------------------------------------------------------------------------
 

@@ -96,12 +96,12 @@ class Gossiping(Component):
         try:
             message = decode(gossip)
         except ValueError as error:
-            self._context.counters.count("malformed_gossip")
-            self._context.out.note("debug", f"malformed gossip: {error}", GOSSIP)
+            self._context.counters.add_count("malformed_gossip")
+            self._context.out.log_line("debug", f"malformed gossip: {error}", GOSSIP)
             return b""
         for known in self.gossip.heard(message, self._boot_of, self._context.clock.now):
             self.topics.publish_state(known.state)
-            self._context.facts.publish(StateReceived(known))
+            self._context.facts.publish_fact(StateReceived(known))
         if self.gossip.strangers:
             self._censuses.mentioned(message.sender, self.gossip.strangers)
         return message.sender
@@ -151,10 +151,10 @@ class Gossiping(Component):
         if not self._neighbours.is_crowd:
             self._listen()
 
-    def adopt(self, rules: Collection[Rule]) -> None:
+    def apply_rules(self, rules: Collection[Rule]) -> None:
         """Apply new rules, which may name other nodes to listen to."""
         self._balanced = dict.fromkeys(rule.node for rule in rules)
-        self._ways.adopt(rules)
+        self._ways.apply_rules(rules)
         self._listen()
 
     def before_read(self, query: Query) -> None:
@@ -223,7 +223,7 @@ class Gossiping(Component):
         """
         if self.sample is not None and self._context.serves and not self._context.is_doubled:
             _, message = self._next_state(self.sample)
-            for conn in [conn for peer in self._neighbours.alive() for conn in peer.conns.values()]:
+            for conn in [conn for peer in self._neighbours.living_peers() for conn in peer.conns.values()]:
                 self._context.out.send(conn, States(message))
 
     def _speak(self, sample: Callable[[], Sample]) -> None:
@@ -234,7 +234,7 @@ class Gossiping(Component):
                 self._context.out.send(peer.control or peer.data, States(message))
         self._ask_the_unheard(self._listen())
         self.topics.publish_state(mine)
-        self._context.facts.publish(OwnStateSent(mine))
+        self._context.facts.publish_fact(OwnStateSent(mine))
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
         """Measure this node, and return its state and the message with this and some other states."""

@@ -149,7 +149,7 @@ class Recall(Component):
             self._leave_if_unwelcome()
 
     def _leave_if_unwelcome(self) -> None:
-        if self._unwelcome is not None and not self._neighbours.alive():
+        if self._unwelcome is not None and not self._neighbours.living_peers():
             self._context.out.emit(self._unwelcome)
 
     # --- timers -------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class Recall(Component):
         if self._has_ended:
             return
         is_open = bool(self._open or self._teach)
-        all_said = self._neighbours.settled() and not is_open and self._verdict is None
+        all_said = self._neighbours.is_settled() and not is_open and self._verdict is None
         # Despite a verdict the node may still meet the other process of its name, which is the better reason.
         if not all_said and self._context.clock.now < self._ends:
             self._context.clock.wake(self._ends)

@@ -134,7 +134,7 @@ class RouteProofs(Component):
             state = read(line)
             if state is not None:
                 self._process_state(peer, line, state, nodes.get(line.uuid))
-        self._context.facts.publish(RoutesVouched())
+        self._context.facts.publish_fact(RoutesVouched())
 
     def _process_state(
         self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None
@@ -150,7 +150,7 @@ class RouteProofs(Component):
             return  # the name belongs to another node
         key = kept or node.key
         if not self._keyring.verify(key, line.signature, signed_text(line)):
-            self._context.counters.count("forged")
+            self._context.counters.add_count("forged")
             return
         self._learn(b"" if is_known else peer.node.uuid, Vouched(node, line, state.ways))
 
@@ -163,7 +163,7 @@ class RouteProofs(Component):
         self._said.keep(key, said)
         if before is None or not is_same or set(before.ways) != set(said.ways):
             self._believed.clear()
-            self._context.facts.publish(RoutesVouched())
+            self._context.facts.publish_fact(RoutesVouched())
 
     # --- sent declarations ------------------------------------------------------------------------------
 

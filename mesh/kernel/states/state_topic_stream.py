@@ -30,7 +30,7 @@ class StateTopicStream:
         self._router.retain(self._envelope(key, node, content))
 
     def remove_value(self, key: str) -> None:
-        self._router.log.retained.remove(key, "")
+        self._router.log.retained.remove_value(key, "")
 
     def _envelope(self, key: str, node: str, content: bytes) -> Envelope:
         self._number += 1

@@ -29,7 +29,7 @@ class OwnWays(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(RouteLearned, lambda fact: self._found(fact.way) if fact.way else None),)
 
-    def adopt(self, rules: Iterable[Rule]) -> None:
+    def apply_rules(self, rules: Iterable[Rule]) -> None:
         """Apply new rules."""
         self._onward, self._masters = by_rules(self._context.settings.me.name, rules)
         self._choose()
@@ -43,7 +43,7 @@ class OwnWays(Component):
         names = self._chosen()
         if set(names) != set(self.names):
             self.names = names
-            self._context.facts.publish(OurWaysChanged())
+            self._context.facts.publish_fact(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
         """Report next hops beyond the limit, as other nodes may refuse messages through them."""

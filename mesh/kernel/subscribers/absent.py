@@ -38,7 +38,7 @@ class AbsentClients:
         self._bytes = sum(INBOX + inbox.accepted_bytes for inbox in inboxes)
         self.is_full = self._bytes >= self._context.settings.inboxes_bytes
 
-    def check(self, to: str, envelope: Envelope, inboxes: Collection[str]) -> None:
+    def reserve_space(self, to: str, envelope: Envelope, inboxes: Collection[str]) -> None:
         """Reserve space for a message that will wait for `to`; `inboxes` has the names of all inboxes.
 
         Raises: PublishRefused with INBOX_FULL, or StoreFull.

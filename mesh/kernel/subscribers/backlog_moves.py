@@ -41,7 +41,7 @@ class BacklogMoves:
         # By client: closed sessions that may have unread messages.
         self._left: dict[str, list[str]] = {}
 
-    def assign(self, client: str, left: str = "") -> None:
+    def start_move(self, client: str, left: str = "") -> None:
         """Start a move for a client, unless one is in progress.
 
         `left` names a closed session whose unread messages are moved as well.
@@ -71,9 +71,9 @@ class BacklogMoves:
 
         def landed(error: MeshError | None) -> None:
             names = (*self._left.pop(client, ()), client)
-            portions = [portion for name in names for portion in self._take_unread(name)]
-            if portions:
-                self._paging.have(portions, partial(self._on_read, client))
+            slices = [slice_ for name in names for slice_ in self._take_unread(name)]
+            if slices:
+                self._paging.have(slices, partial(self._on_read, client))
             elif self._moving.pop(client):
                 self._move(client)
 
@@ -83,25 +83,25 @@ class BacklogMoves:
         feed = self._inboxes.get(name)
         return feed.take_all() if feed is not None and name not in self._opened else []
 
-    def _on_read(self, client: str, portions: list[EnvelopeSlice]) -> None:
+    def _on_read(self, client: str, slices: list[EnvelopeSlice]) -> None:
         """Assign slices, whose contents are in memory, to a session with an open inbox, or to the client.
 
         Slices that are addressed to one session return to the inbox of that session.
         """
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
-        for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
+        for name, some in by_inbox(client, readers[0] if readers else client, slices).items():
             self._put_back(name, some)
         if readers or client in self._left:  # more may have arrived meanwhile
             self._move(client)
         else:
             del self._moving[client]
 
-    def _put_back(self, name: str, portions: list[EnvelopeSlice]) -> None:
+    def _put_back(self, name: str, slices: list[EnvelopeSlice]) -> None:
         """Add slices to an inbox, sorted together with its waiting slices unless a session is reading it."""
         inbox = self._inbox_of(name)
         waiting = [] if inbox.connected else inbox.take_all()
-        for portion in sorted((*portions, *waiting), key=place):
-            inbox.offer(portion, self._context.clock.now)
+        for slice_ in sorted((*slices, *waiting), key=place):
+            inbox.offer(slice_, self._context.clock.now)
 
 
 def _has_opened(session: Session) -> bool:

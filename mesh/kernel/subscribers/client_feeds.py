@@ -37,7 +37,7 @@ class ClientFeeds:
         self._paging = paging
         self.overran: dict[Feed, Session] = {}
 
-    def make(
+    def new_feed(
         self,
         session: Session,
         number: int,
@@ -48,15 +48,15 @@ class ClientFeeds:
     ) -> Feed:
         """Return a new feed of a session. `end` is called if the feed overruns under the policy ERROR."""
 
-        def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self._context.out.push(session.outlet, feed, portion)
+        def send(feed: Feed, slice_: EnvelopeSlice) -> None:
+            self._context.out.push_slice(session.outlet, feed, slice_)
 
-        def send_shown(feed: Feed, portion: EnvelopeSlice) -> None:
-            envelope = as_seen_by(session, portion.parcel.envelope)
-            if envelope is not portion.parcel.envelope:
-                parcel = msgspec.structs.replace(portion.parcel, envelope=envelope, frames=[])
-                portion = EnvelopeSlice(parcel, portion.indices, gap=portion.take_gap())
-            send(feed, portion)
+        def send_shown(feed: Feed, slice_: EnvelopeSlice) -> None:
+            envelope = as_seen_by(session, slice_.stored.envelope)
+            if envelope is not slice_.stored.envelope:
+                stored = msgspec.structs.replace(slice_.stored, envelope=envelope, frames=[])
+                slice_ = EnvelopeSlice(stored, slice_.indices, gap=slice_.take_gap())
+            send(feed, slice_)
 
         return Feed(
             feed_key(session.stream, number),

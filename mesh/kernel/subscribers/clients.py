@@ -75,7 +75,7 @@ class Clients(Component):
 
     # --- sessions ---------------------------------------------------------------------------------------
 
-    def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
+    def admit_client(self, conn: Conn, h: Hello) -> Session | Refuse | None:
         """Return the session for a HELLO, a refusal, or `None` while the holder of the session is asked.
 
         If a resumed session has another connection, that connection is closed.
@@ -97,7 +97,7 @@ class Clients(Component):
         if opened is None or isinstance(opened, Refuse):
             return opened
         if opened.conn is not None:  # the newest connection holds the session
-            self._context.facts.publish(SessionAway(opened))
+            self._context.facts.publish_fact(SessionAway(opened))
             self._context.out.hang_up(opened.conn)
         return self._attach(opened, conn, h)
 
@@ -164,7 +164,7 @@ class Clients(Component):
 
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
         conn.owner = session.stream
-        session.connected(conn, says_again=not h.boot_seen or DURABLE in conn.speaks)
+        session.attach(conn, says_again=not h.boot_seen or DURABLE in conn.speaks)
         session.user, session.is_named = conn.user, h.named
         known = h.boot_seen == self._context.me.boot and session.outlet.can_resume(h.have)
         if not known:
@@ -180,7 +180,7 @@ class Clients(Component):
         have = have if have < session.outlet.next else 0
         session.outlet.attach(session.conn, have, self._context.out.raw)
         self._context.out.outlets[session.outlet] = None
-        self._context.facts.publish(SessionBack(session))
+        self._context.facts.publish_fact(SessionBack(session))
 
     def welcome(self, session: Session, conn: Conn) -> Welcome:
         s = self._context.settings
@@ -202,9 +202,9 @@ class Clients(Component):
         session.outlet.detach()
         session.gone_since = self._context.clock.now
         for feed in session.feeds.values():
-            feed.leave(self._context.clock.now)
+            feed.disconnect(self._context.clock.now)
         self.holders.on_holder_gone(session)
-        self._context.facts.publish(SessionAway(session))
+        self._context.facts.publish_fact(SessionAway(session))
 
     def _disconnect_holder(self, session: Session) -> None:
         if session.conn is not None:
@@ -217,10 +217,10 @@ class Clients(Component):
             self.subscribing.drop(session, number)
         self._router.pacing.drop_source(session.stream)
         self._context.counters.accounts.close_stream(session.stream)
-        self._all.remove(session)
+        self._all.remove_session(session)
         self.holders.on_holder_gone(session)
-        self._context.facts.publish(SessionAway(session))
-        self._context.facts.publish(SessionClosed(session))
+        self._context.facts.publish_fact(SessionAway(session))
+        self._context.facts.publish_fact(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
         """Close a session at its client's request, and forget its streams, as the client resends nothing."""
@@ -261,10 +261,10 @@ class Clients(Component):
         for feed in session.feeds.values():
             feed.restart()
             feed.shed(frees_memory=True)
-        self._context.facts.publish(SessionCutOff(session))
+        self._context.facts.publish_fact(SessionCutOff(session))
 
     def _cut_off(self, session: Session, what: str, event: str, hint: str) -> None:
-        self._context.counters.count("slow_consumers")
+        self._context.counters.add_count("slow_consumers")
         self._context.event("slow consumer", event, level="warning")
         if session.conn is not None:
             self._context.out.send(session.conn, Refuse(SlowConsumer.code, what, hint))
@@ -284,7 +284,7 @@ class Clients(Component):
             session = self.sessions.get(stream) or self._new(SessionName.parse(known.owner), stream)
             session.has_spoken = True
             session.gone_since = self._context.clock.now
-            self.subscribing.restore(session, key, known, positions.get(key, b""))
+            self.subscribing.restore_feed(session, key, known, positions.get(key, b""))
 
     def _generate(self) -> int:
         # A session number of an earlier boot must never name another session.

@@ -50,7 +50,7 @@ class Consuming(Component):
             if giver.has(session, command.subscription):
                 giver.settle(conn, session, command, envelopes)
                 return
-        self._context.counters.count("settled_late")
+        self._context.counters.add_count("settled_late")
         if command.request:
             what = f"No open consumer has the subscription number {command.subscription}."
             over = LocalError(what, code="LEASE_OVER")

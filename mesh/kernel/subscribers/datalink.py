@@ -65,8 +65,8 @@ class DataLinks(Component):
         self._forwarder = forwarder
         self._gaps = gaps
         self._arrivals = arrivals
-        self._whole, self._receive = arrivals.whole, arrivals.receive
-        self.received = arrivals.received
+        self._whole, self._receive = arrivals.whole, arrivals.on_item
+        self.received = arrivals.received_positions
         self._acking = arrivals.acking
         self._replying: dict[Peer, None] = {}  # peers owed a reply after items
 
@@ -145,7 +145,7 @@ class DataLinks(Component):
             begun.held_replies.clear()  # the peer asks again
             begun.held_versions.clear()
             if begun.feed.connected:
-                begun.feed.leave(self._context.clock.now)
+                begun.feed.disconnect(self._context.clock.now)
         self._forwarder.unlinked(peer)
 
     def requires_login(self, peer: Peer) -> bool:
@@ -166,7 +166,7 @@ class DataLinks(Component):
         `forged` has the indices of forged envelopes, which no client receives.
         """
         x = peer.exchange
-        if not x.inlet.accept(command.seq):
+        if not x.inlet.accept_number(command.seq):
             self._acking[peer] = None  # a repeat: the other missed our ack
             return
         uuid, topics = peer.node.uuid, x.topics
@@ -183,7 +183,7 @@ class DataLinks(Component):
                 envelope = envelope.without(UNCONFIRMED)
             asked = topics.get(envelope.domain)
             if is_foreign or i in forged or not asked or not asked.issuperset(envelope.keys):
-                part = self.solicited.admit(peer, master, position, envelope, i in forged)
+                part = self.solicited.admit_item(peer, master, position, envelope, i in forged)
                 if part is None:
                     if head.gaps and self._demand.needs(peer):  # its gaps may concern other topics
                         self._told_of_gaps(peer, head)
@@ -202,7 +202,7 @@ class DataLinks(Component):
         """Make the peer resend all items in flight in full, as the contents of one item are missing here."""
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
-        self._context.out.note(
+        self._context.out.log_line(
             "info",
             f"{peer.node.name} sent a message without contents that this node does not hold; it resends all",
         )
@@ -253,7 +253,7 @@ class DataLinks(Component):
         for _number, total in command.taken:
             feed.on_processed(total, self._context.clock.now)
         for master, position in command.settled:
-            if feed.settled(master, position):
+            if feed.settle_master(master, position):
                 self._disk.later("position", feed.key, position_key(feed, feed.position))
         self._context.out.outlets[outlet] = None
 

@@ -47,7 +47,7 @@ class FirstValues(Component):
         self._promised: dict[Feed, tuple[float, Callable[[], None]]] = {}  # when to call `done` at the latest
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        return (on_fact(RoutesChanged, lambda _: self.review()),)
+        return (on_fact(RoutesChanged, lambda _: self.fetch_missing()),)
 
     def expects(self, feed: Feed) -> None:
         """Register a new subscription that gets first values soon."""
@@ -59,7 +59,7 @@ class FirstValues(Component):
         """Deliver the retained values that match a subscription, and then call `done`.
 
         If many values take longer than CONFIRM to arrive, `done` is called before. Values of unreachable
-        masters follow when the masters return (see `review`).
+        masters follow when the masters return (see `fetch_missing`).
         """
         due = self._context.clock.now + CONFIRM
         self._promised[feed] = due, done
@@ -78,7 +78,7 @@ class FirstValues(Component):
         self._joining.begins(feed)
         self._lookup.look_up(query, deliver, after=True)
 
-    def review(self) -> None:
+    def fetch_missing(self) -> None:
         """Fetch missing values whose masters can be reached now."""
         for row, lacking in list(self._lacking.items()):
             if self._demand.is_reachable(next(iter(lacking.values()))[1]):
@@ -91,7 +91,7 @@ class FirstValues(Component):
             self._is_spent = True
             del self._ready[feed]
             self._demand.catch_up(query)  # newer messages must be requested before the values
-            self._questions.confirm(
+            self._questions.call_when_confirmed(
                 self._demand.unconfirmed(),
                 lambda s=session, f=feed, q=query: self.deliver_values(s, f, q),  # type: ignore[misc]
             )

@@ -68,7 +68,7 @@ class Holdings(Component):
             under_way = 0
             for feed in _feeds(session):
                 under_way += feed.under_way_bytes
-                yield from ((session, parcel.envelope.body, parcel.size) for parcel in feed.parcels())
+                yield from ((session, stored.envelope.body, stored.size) for stored in feed.all_stored())
             # A session may have settled messages without acknowledging their frames.
             yield session, session.outlet, max(0, session.outlet.unacked_bytes - under_way)
 

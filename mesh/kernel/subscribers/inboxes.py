@@ -83,7 +83,7 @@ class Inboxes(Component):
         return (answer(AskInbox, self._release, Right.RUN),)
 
     def _release(self, asked: IncomingCall[AskInbox]) -> None:
-        asked.reply(Released(released=self.owners.release(asked.ask.release)))
+        asked.reply(Released(released=self.owners.remove_client(asked.ask.release)))
 
     def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons about the inboxes of a client, or about a message that waits in inboxes."""
@@ -123,7 +123,7 @@ class Inboxes(Component):
             text = f"{to} is connected {how}." if how else f"{to} is not connected."
             raise NotConnected(text, hint="To queue the message: force_queuing=True.")
         if not sessions:
-            self._absent.check(str(to), envelope, self._feeds)
+            self._absent.reserve_space(str(to), envelope, self._feeds)
         names = {session.text: session.text for session in sessions}  # inbox -> addressee of its copy
         if len(sessions) <= 1:
             has_reader = len(sessions) == 1 and not self._moves.has_older(str(to), sessions[0])
@@ -172,9 +172,9 @@ class Inboxes(Component):
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Inbox:
-        def send(feed: Feed, portion: EnvelopeSlice) -> None:
+        def send(feed: Feed, slice_: EnvelopeSlice) -> None:
             for session in self._open_of(SessionName.parse(name)):
-                self._context.out.push(session.outlet, feed, portion)
+                self._context.out.push_slice(session.outlet, feed, slice_)
 
         feed = Inbox(
             inbox_key(name),
@@ -189,17 +189,17 @@ class Inboxes(Component):
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed
 
-    def _bury(self, name: str, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        parcel, left = portion.parcel, portion.indices
-        if parcel.position and left:
+    def _bury(self, name: str, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
+        stored, left = slice_.stored, slice_.indices
+        if stored.position and left:
             # In the commit of the dead letters, or they would expire again after a crash.
-            self._shelf.keep_only(parcel, left)
-        e = parcel.envelope.cut(void)
+            self._shelf.keep_only(stored, left)
+        e = stored.envelope.cut(void)
         answer = Answer(
             e.domain, e.first, e.last, "EXPIRED", 0, f"The message expired while it waited for {name}."
         )
         self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._context.me.name))
-        self._context.counters.count("expired", e.count)
+        self._context.counters.add_count("expired", e.count)
 
     def open_inbox(self, session: Session) -> None:
         """Open the inbox of a session, and deliver its backlog.
@@ -207,7 +207,7 @@ class Inboxes(Component):
         If the client name was chosen, the backlog of the client is assigned to one of its sessions with an
         open inbox. Raises: LocalError if another key owns the inbox.
         """
-        self.owners.open(session)
+        self.owners.claim_inbox(session)
         feed = session.feeds[INBOX] = self.taker(session.text)
         self._opened.add(session.text)
         feed.connect(self._context.clock.now)
@@ -215,7 +215,7 @@ class Inboxes(Component):
         if not session.is_named:
             return
         if client in self._feeds:
-            self._moves.assign(client)
+            self._moves.start_move(client)
 
     def close_inbox(self, session: Session) -> None:
         """Close the inbox of a session; unread messages wait for their addressee again."""
@@ -223,19 +223,19 @@ class Inboxes(Component):
         if feed is None:
             return
         self._opened.discard(session.text)
-        feed.leave(self._context.clock.now)
-        session.outlet.withdraw(feed)
+        feed.disconnect(self._context.clock.now)
+        session.outlet.drop_slices(feed)
         feed.restart()
         client = str(session.name.of_all_sessions())
         if not session.is_named:
             return
-        self._moves.assign(client, session.text)
+        self._moves.start_move(client, session.text)
 
     def start(self, beginning: Beginning) -> None:
         """Restore the position and the owner of each inbox."""
         self._absent.is_tight = beginning.is_tight
         positions = beginning.rows("position")
-        self.owners.restore(beginning.rows("inbox"))
+        self.owners.restore_owners(beginning.rows("inbox"))
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def on_second(self) -> None:
@@ -251,9 +251,9 @@ class Inboxes(Component):
             is_idle = self._context.clock.now - self._asked[name] > IDLE
             if is_idle and not feed.is_owed and not feed.coming and name not in self._opened:
                 self._delete_inbox(name, feed)
-            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._context.clock.believed)):
-                void, portion.indices = portion.every, ()
-                self._bury(name, portion, void)
+            for slice_ in feed.take_void(lambda e: _is_void(e, oldest, self._context.clock.believed)):
+                void, slice_.indices = slice_.every, ()
+                self._bury(name, slice_, void)
 
 
 def _is_void(envelope: Envelope, oldest: int, wall: int) -> bool:

@@ -53,55 +53,55 @@ class ItemArrivals:
         self._received: dict[bytes, int] = {}  # master -> how far we have its log
         self._furthest: dict[bytes, tuple[int, bytes]] = {}  # master -> (position, peer that sent it)
 
-    def receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
+    def on_item(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
         if far >= HOPS:
-            self._context.counters.count("too_many_hops")
+            self._context.counters.add_count("too_many_hops")
             return
         self._context.clock.observe_timestamp(envelope)
         arrived = replace(envelope, route=(*envelope.route, self._context.hop(far)))
-        parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
+        stored = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
         if self._mapping.has_dirty:
             self._provisional.record_delivery(arrived)
-        if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
-            self._context.counters.count("repeated", envelope.count)
+        if position and not peer.exchange.upstreams.setdefault(master, Upstream()).record_envelope(stored):
+            self._context.counters.add_count("repeated", envelope.count)
             self.acking[peer] = None
             return
         if position > self._received.get(master, 0):
             self._received[master] = position
-        elif position and self._goes_round(parcel) and self._is_held(parcel):
-            self._context.counters.count("repeated", envelope.count)
-            self._settling.settle(peer, parcel)
+        elif position and self._goes_round(stored) and self._is_held(stored):
+            self._context.counters.add_count("repeated", envelope.count)
+            self._settling.settle(peer, stored)
             return
-        parcel.is_late = self._is_behind(parcel)
+        stored.is_late = self._is_behind(stored)
         if self._mapping.has_several:
             self._copies.keep_values(envelope)
         if self._settling.merges:
-            self._merge(peer, parcel)
+            self._merge(peer, stored)
         else:
-            self._relay(peer, parcel)
+            self._relay(peer, stored)
 
-    def _goes_round(self, parcel: StoredEnvelope) -> bool:
+    def _goes_round(self, stored: StoredEnvelope) -> bool:
         """Return whether a peer relayed an item that this node relays to others in turn.
 
         Nodes that relay to each other would wait for each other forever if a repeated item waited for its
         first copy here. An item from the master itself may wait, as it is in no loop.
         """
-        return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
+        return stored.master != stored.source and any(self._router.relays.plan(stored.envelope))
 
-    def _is_held(self, parcel: StoredEnvelope) -> bool:
+    def _is_held(self, stored: StoredEnvelope) -> bool:
         """Return whether another peer sent the whole item before, and the item is still needed here."""
-        numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
+        numbers = set(stored.envelope.number_list(range(stored.envelope.count)))
         for peer in self._neighbours.peers.values():
-            upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
-            first = upstream.open_at(parcel.position) if upstream is not None else None
-            if first is None or first is parcel:
+            upstream = begun.upstreams.get(stored.master) if (begun := peer.begun) is not None else None
+            first = upstream.open_at(stored.position) if upstream is not None else None
+            if first is None or first is stored:
                 continue
             if numbers.issubset(first.envelope.number_list(range(first.envelope.count))):
                 return True
         return False
 
-    def received(self) -> dict[bytes, int]:
+    def received_positions(self) -> dict[bytes, int]:
         """Return the position up to which this node has each master's log."""
         return self._received
 
@@ -117,43 +117,43 @@ class ItemArrivals:
             for other in self._neighbours.peers.values():
                 self.note_received(other, master)
 
-    def _is_behind(self, parcel: StoredEnvelope) -> bool:
+    def _is_behind(self, stored: StoredEnvelope) -> bool:
         """Return whether another peer has already sent a later position of the same master's log.
 
         In that case, the peer that sent this item relayed the log before, and its remaining items arrive
         late. The furthest position is recorded.
         """
-        place = parcel.position or parcel.after
-        furthest, by = self._furthest.get(parcel.master, (0, b""))
+        place = stored.position or stored.after
+        furthest, by = self._furthest.get(stored.master, (0, b""))
         if place >= furthest:
-            self._furthest[parcel.master] = (place, parcel.source)
+            self._furthest[stored.master] = (place, stored.source)
             return False
-        return by != parcel.source
+        return by != stored.source
 
-    def _merge(self, peer: Peer, parcel: StoredEnvelope) -> None:
+    def _merge(self, peer: Peer, stored: StoredEnvelope) -> None:
         """Relay the part of an item that no other master has sent before."""
         merging = self._merging
-        news = merging.select_new(parcel)
+        news = merging.select_new(stored)
         if news is not None and not news:
-            self._context.counters.count("repeated", parcel.envelope.count)
-            if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
-                self._settling.settle(peer, parcel)
+            self._context.counters.add_count("repeated", stored.envelope.count)
+            if stored.position and (self._goes_round(stored) or not merging.waits(stored)):
+                self._settling.settle(peer, stored)
             return
         if news:
-            piece = parcel.envelope.cut(news)
-            parcel = StoredEnvelope(
+            piece = stored.envelope.cut(news)
+            stored = StoredEnvelope(
                 piece,
-                parcel.position,
-                parcel.master,
-                source=parcel.source,
-                after=parcel.after,
-                is_late=parcel.is_late,
+                stored.position,
+                stored.master,
+                source=stored.source,
+                after=stored.after,
+                is_late=stored.is_late,
             )
-        self._relay(peer, parcel)
-        if parcel.owed:
-            merging.remember(parcel)
+        self._relay(peer, stored)
+        if stored.owed:
+            merging.remember(stored)
 
-    def _relay(self, peer: Peer, parcel: StoredEnvelope) -> None:
-        self._router.relay(parcel)
-        if parcel.position and not parcel.owed:
-            self._settling.settle(peer, parcel)
+    def _relay(self, peer: Peer, stored: StoredEnvelope) -> None:
+        self._router.relay(stored)
+        if stored.position and not stored.owed:
+            self._settling.settle(peer, stored)

@@ -75,12 +75,12 @@ def is_of_mesh(sender: str) -> bool:
 
 def is_named(node: str, mappings: Iterable[Mapping], key: str, domain: str) -> bool:
     """Return whether any rule of `mappings` names the node for a topic."""
-    return any(node in mapping.named("exact", key, domain) for mapping in mappings)
+    return any(node in mapping.named_nodes("exact", key, domain) for mapping in mappings)
 
 
 def may_leave(here: str, mappings: Iterable[Mapping], key: str, domain: str) -> bool:
     """Return whether any rule of `mappings` names a node other than `here` for a topic."""
-    return any(mapping.named("exact", key, domain) - {here} for mapping in mappings)
+    return any(mapping.named_nodes("exact", key, domain) - {here} for mapping in mappings)
 
 
 class Origins:
@@ -150,7 +150,7 @@ class Origins:
         known = self._true.get((peer.node.name, envelope.domain), NO_KEYS)
         return known.issuperset(envelope.keys) and not is_of_mesh(envelope.sender)
 
-    def check(self, peer: Peer, envelope: Envelope, master: bytes) -> Verdict:
+    def check_origin(self, peer: Peer, envelope: Envelope, master: bytes) -> Verdict:
         """Return the verdict on an envelope that the peer sends from the log of `master`."""
         sender, homes = envelope.sender, (*peer.exchange.homes, home(peer.node.name))
         if sender.startswith(homes) or self._has_grace(peer):

@@ -28,7 +28,7 @@ class Owners:
         self._users: dict[str, str] = {}
         self._used: dict[str, float] = {}  # time of the last use
 
-    def restore(self, rows: dict[bytes, bytes]) -> None:
+    def restore_owners(self, rows: dict[bytes, bytes]) -> None:
         for key, user in rows.items():
             self._users[key.decode()] = user.decode()
             self._used[key.decode()] = self._context.clock.now
@@ -51,7 +51,7 @@ class Owners:
         owners = ((name, self._users.get(name, user)) for name in names)
         return next(((name, owner) for name, owner in owners if owner != user), None)
 
-    def open(self, session: Session) -> None:
+    def claim_inbox(self, session: Session) -> None:
         """Claim the inbox of a session for its key.
 
         For a session with a chosen client name, the inbox of the client is claimed. Generated names need no
@@ -78,7 +78,7 @@ class Owners:
             self._users[name] = user
             self._later("inbox", name.encode(), Put("inbox", name.encode(), user.encode()))
 
-    def release(self, text: str) -> list[str]:
+    def remove_client(self, text: str) -> list[str]:
         """Remove the owners of the inboxes of a client and its sessions, and return the inboxes' names."""
         name = SessionName.parse(text if "/" in text else f"client/{text}").at(self._context.me.name)
         client = str(name.of_all_sessions())

@@ -101,7 +101,7 @@ class PeerQueries:
         peer.exchange.feed.restart()
         self._delete("position", peer.exchange.feed.key)
 
-    def restore(self, peer: Peer, key: bytes, record: FeedRecord, position: bytes) -> None:
+    def restore_feed(self, peer: Peer, key: bytes, record: FeedRecord, position: bytes) -> None:
         record.put_into(peer.exchange.feed)
         for query, _ in record.queries:
             self._register(peer, query)

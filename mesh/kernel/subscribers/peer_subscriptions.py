@@ -83,7 +83,7 @@ class PeerSubscriptions(Component):
             if key[:1] == b"n":
                 record = read_record(row)
                 peer = self._neighbours.directory.get_or_add(key[1:17], record.owner)
-                self._queries.restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
+                self._queries.restore_feed(peer, key, record, positions.get(peer.exchange.feed.key, b""))
 
     def on_second(self) -> None:
         """Drop queries of peers that were disconnected for too long."""
@@ -221,7 +221,7 @@ class PeerSubscriptions(Component):
             return queries
         known = [query for query in queries if query.kind in UNDERSTOOD]
         if len(known) < len(queries):
-            self._context.counters.count("unknown_kinds", len(queries) - len(known))
+            self._context.counters.add_count("unknown_kinds", len(queries) - len(known))
         return known
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
@@ -260,7 +260,7 @@ class PeerSubscriptions(Component):
             uuid = peer.node.uuid
             targets = {target for q in added for target in self._demand.targets(q, {uuid})}
             need = self._demand.unconfirmed(targets) if targets else {}
-            self._questions.confirm(need, known)
+            self._questions.call_when_confirmed(need, known)
 
         self._disk.commit((), lambda error: stored())
 

@@ -70,7 +70,7 @@ class Publishing(Component):
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
                 if refused is not None:  # not counted in the accounts, which keep a row for each domain
-                    self._context.counters.count("refused", e.count)
+                    self._context.counters.add_count("refused", e.count)
                     self._sessions.owe(session, refusal(e, refused))
                     continue
             sent[domain] = e.last
@@ -94,7 +94,7 @@ class Publishing(Component):
             return False
         answer = found.answer(attempt)
         if found.is_counted:
-            self._context.counters.count("refused", e.count)
+            self._context.counters.add_count("refused", e.count)
         self._sessions.answer_client(session.stream, answer)
         return True
 

@@ -79,8 +79,8 @@ class SenderCheck(Component):
         forged = set[int]()
         for i, (head, envelope) in enumerate(zip(command.heads, envelopes, strict=True)):
             master = head.master or peer.node.uuid
-            verdict = self.origins.check(peer, envelope, master)
-            if verdict is Verdict.TAKE or self._solicited.part(peer, master, envelope) is None:
+            verdict = self.origins.check_origin(peer, envelope, master)
+            if verdict is Verdict.TAKE or self._solicited.requested_part(peer, master, envelope) is None:
                 continue  # an unrequested item is refused as such
             self.report(peer, envelope, verdict is Verdict.FORGED)
             if verdict is Verdict.FORGED:
@@ -96,7 +96,7 @@ class SenderCheck(Component):
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
         text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
         if is_forged:
-            self._context.counters.count("forged", envelope.count)
+            self._context.counters.add_count("forged", envelope.count)
             text = f"{text}, which no rule or route explains: the message is dropped"
             hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
         else:

@@ -50,7 +50,7 @@ class Session:
         self.says_again = True  # its client marks resent messages
         self.gone_since = 0.0
 
-    def connected(self, conn: Conn, says_again: bool) -> None:
+    def attach(self, conn: Conn, says_again: bool) -> None:
         """Attach a connection, on which the client may resend messages of earlier connections.
 
         `says_again` means that the client marks resent messages, or has none.

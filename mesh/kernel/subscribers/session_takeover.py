@@ -58,14 +58,14 @@ class SessionTakeover:
         del self._asked[holder]
         for conn, hello in asked.waiting.items():
             if not conn.closed:
-                self._context.facts.publish(HolderLives(conn, hello, in_use(holder)))
+                self._context.facts.publish_fact(HolderLives(conn, hello, in_use(holder)))
 
     def on_holder_gone(self, holder: Session) -> None:
         """Publish HolderGone for each waiting claim, as the holder left or lost its connection."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
-                self._context.facts.publish(HolderGone(conn, hello))
+                self._context.facts.publish_fact(HolderGone(conn, hello))
 
     def tick(self) -> None:
         """Disconnect each holder that has not answered in time, or refuse its claimants if it has work."""
@@ -81,7 +81,7 @@ class SessionTakeover:
         """Refuse claimants for now, as the holder may be blocked by its work."""
         for conn, hello in self._asked.pop(holder).waiting.items():
             if not conn.closed:
-                self._context.facts.publish(HolderLives(conn, hello, busy(holder)))
+                self._context.facts.publish_fact(HolderLives(conn, hello, busy(holder)))
 
 
 def busy(holder: Session) -> Refuse:

@@ -83,7 +83,7 @@ class Sessions(Component):
         self.by_stream[session.stream] = self._names[session.text] = session
         self._of_client.setdefault(session.name.client, {})[session.text] = session
 
-    def remove(self, session: Session) -> None:
+    def remove_session(self, session: Session) -> None:
         del self.by_stream[session.stream]
         if self._names.get(session.text) is session:
             del self._names[session.text]

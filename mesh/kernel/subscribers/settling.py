@@ -36,20 +36,20 @@ class FeedSettling:
         """Whether several masters or gateways may send the same message."""
         return self._mapping.has_several or self._knows_sites
 
-    def on_released(self, parcel: StoredEnvelope) -> None:
+    def on_released(self, stored: StoredEnvelope) -> None:
         """Shrink, delete or settle an envelope of which a subscriber has released some or all messages."""
-        if parcel.own and parcel.owed:
-            self._shelf.shrink(parcel)
-        elif parcel.own:
-            self._shelf.delete_released(parcel)
-        elif (peer := self._peers.get(parcel.source)) is not None:  # otherwise forgotten
-            self.settle(peer, parcel)
+        if stored.own and stored.owed:
+            self._shelf.shrink(stored)
+        elif stored.own:
+            self._shelf.delete_released(stored)
+        elif (peer := self._peers.get(stored.source)) is not None:  # otherwise forgotten
+            self.settle(peer, stored)
 
-    def settle(self, peer: Peer, parcel: StoredEnvelope) -> None:
+    def settle(self, peer: Peer, stored: StoredEnvelope) -> None:
         """Settle an envelope with the peer that sent it, and each repeat with the sender of the repeat."""
-        if peer.exchange.upstreams[parcel.master].release(parcel):
+        if peer.exchange.upstreams[stored.master].release_envelope(stored):
             self.acking[peer] = None
-        for repeat in self._merging.release(parcel) if self.merges else ():
+        for repeat in self._merging.settle_duplicates(stored) if self.merges else ():
             other = self._peers.get(repeat.source)
             if other is not None:
                 self.settle(other, repeat)

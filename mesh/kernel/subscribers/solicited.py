@@ -40,19 +40,19 @@ class Solicited:
         since = peer.exchange.first_login
         return since is not None and self._context.clock.now - since < GRACE and self._was_met(peer.node.uuid)
 
-    def admit(
+    def admit_item(
         self, peer: Peer, master: bytes, position: int, envelope: Envelope, is_forged: bool
     ) -> Envelope | None:
         """Return the requested messages of an item, or settle the item and return `None`."""
-        part = self.part(peer, master, envelope) if not is_forged else None
+        part = self.requested_part(peer, master, envelope) if not is_forged else None
         if part is None:
             if not is_forged:
-                self._context.counters.count("unasked", envelope.count)
+                self._context.counters.add_count("unasked", envelope.count)
                 self._report_unrequested(peer, envelope)
             self._settle(peer, master, position, envelope)
         return part
 
-    def part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
+    def requested_part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
         """Return the messages of an item that were requested from the peer, or `None`."""
         if master == self._context.me.uuid:
             return None  # a false position in our own log would make our items look old
@@ -79,9 +79,9 @@ class Solicited:
             x.upstreams.setdefault(master, Upstream())
         upstream = x.upstreams.get(master)
         if upstream is not None and position:
-            parcel = StoredEnvelope(envelope, position, master, source=peer.node.uuid)
-            if upstream.receive(parcel):
-                upstream.release(parcel)
+            stored = StoredEnvelope(envelope, position, master, source=peer.node.uuid)
+            if upstream.record_envelope(stored):
+                upstream.release_envelope(stored)
         elif position and (master in x.refused or len(x.refused) < MASTERS):
             x.refused[master] = max(position, x.refused.get(master, 0))
 

@@ -120,7 +120,7 @@ class SubscriberFeeds(Component):
             self._first.expects(feed)
 
         def known() -> None:
-            self._questions.confirm(
+            self._questions.call_when_confirmed(
                 self._demand.unconfirmed(),
                 lambda: self._subscribed(session, feed, query, conn, command.request, wanted),
             )
@@ -159,7 +159,7 @@ class SubscriberFeeds(Component):
             reply()
 
     def _new_feed(self, session: Session, command: Subscribe, query: Query) -> Feed:
-        self._limits.check(session, query)
+        self._limits.check_room(session, query)
         policy = overflow(command.overflow)
         feed = self._make_feed(session, command.subscription, policy, command.max_queue, query)
         feed.floors = dict(self._received())
@@ -170,7 +170,7 @@ class SubscriberFeeds(Component):
     def _make_feed(
         self, session: Session, number: int, policy: Overflow, max_queue: int, *queries: Query
     ) -> Feed:
-        feed = self._feeds.make(session, number, policy, max_queue, queries, self._end_subscription)
+        feed = self._feeds.new_feed(session, number, policy, max_queue, queries, self._end_subscription)
         session.feeds[number] = feed
         self._limits.count += 1
         return feed
@@ -208,7 +208,7 @@ class SubscriberFeeds(Component):
             return
         feed = session.feeds.pop(number)
         if number == REPLIES:
-            session.outlet.withdraw(feed)
+            session.outlet.drop_slices(feed)
             feed.close()
             self._context.counters.accounts.count_closed(feed)
             return
@@ -217,14 +217,14 @@ class SubscriberFeeds(Component):
             self._router.clients.discard(feed, query)
             self._demand.unwant(query)
             self._first.lacks_nothing(feed, query)
-        session.outlet.withdraw(feed)
+        session.outlet.drop_slices(feed)
         feed.close()
         self._feeds.overran.pop(feed, None)
         self._context.counters.accounts.count_closed(feed)
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))
 
-    def restore(self, session: Session, key: bytes, record: FeedRecord, position: bytes) -> None:
+    def restore_feed(self, session: Session, key: bytes, record: FeedRecord, position: bytes) -> None:
         """Restore the feed of a session that may come back."""
         policy = overflow(record.overflow)
         queries = [query for query, _ in record.queries]

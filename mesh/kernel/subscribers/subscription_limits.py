@@ -31,7 +31,7 @@ class SubscriptionLimits:
         self._sessions = sessions
         self.count = 0
 
-    def check(self, session: Session, query: Query) -> None:
+    def check_room(self, session: Session, query: Query) -> None:
         """Check that a session may have one more subscription. Raises: LocalError (TOO_MANY)."""
         settings, hint = self._context.settings, "Subscribe to patterns, each of which covers many keys"
         most, count = settings.max_subscriptions, len(session.feeds)

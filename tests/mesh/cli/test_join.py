@@ -194,7 +194,7 @@ def test_the_hash_of_a_password_is_alone_on_stdout(
     monkeypatch.setitem(COST, "n", 2)
     code, out, err = machines[0].mesh("passwd", stdin="sesame\n")
     assert code == 0
-    assert Password(out.strip()).refuse("joe", "sesame", 0.0) == ""
+    assert Password(out.strip()).refusal("joe", "sesame", 0.0) == ""
     assert "passwd" in err
     assert machines[0].mesh("passwd", stdin="sesame\n")[1] != out  # the salt differs
     assert machines[0].mesh("passwd", stdin="\n")[0] == 2

@@ -24,10 +24,10 @@ async def queue(**terms: Any) -> AsyncIterator[tuple[Client, Queue]]:
         yield ma, q
 
 
-def run(story: Callable[[], Any]) -> None:
+def run(scenario: Callable[[], Any]) -> None:
     async def in_time() -> None:
         async with asyncio.timeout(LIMIT):
-            await story()
+            await scenario()
 
     asyncio.run(in_time())
     gc.collect()

@@ -35,6 +35,6 @@ async def answer(service: Any) -> None:
         await request.reply(b"re " + request.content)
 
 
-def run(story: Any) -> None:
-    asyncio.run(story())
+def run(scenario: Any) -> None:
+    asyncio.run(scenario())
     gc.collect()

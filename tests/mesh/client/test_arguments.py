@@ -223,7 +223,7 @@ async def outcome(call: Call, m: Client, value: Any) -> str:
 
 
 def test_trial_B1_no_value_of_any_argument_stops_a_client() -> None:
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         said = []
         async with in_memory("a") as m, m.connect("a") as ma, m.connect("a") as reader:
             events: list[str] = []
@@ -242,7 +242,7 @@ def test_trial_B1_no_value_of_any_argument_stops_a_client() -> None:
             assert not events
         return said
 
-    assert asyncio.run(story()) == []
+    assert asyncio.run(scenario()) == []
 
 
 async def _listen(m: Client, heard: list[str]) -> None:
@@ -276,13 +276,13 @@ def blocking() -> Iterator[sync.Client]:
     ready, over = threading.Event(), threading.Event()
     found: dict[str, Any] = {}
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             found["environ"] = m.environ
             ready.set()
             await asyncio.to_thread(over.wait)
 
-    thread = threading.Thread(target=lambda: asyncio.run(story()))
+    thread = threading.Thread(target=lambda: asyncio.run(scenario()))
     thread.start()
     assert ready.wait(LIMIT)
     try:
@@ -323,7 +323,7 @@ def test_trial_B1_a_blocking_reader_waits_for_no_odd_time(blocking: sync.Client,
 
 
 def test_trial_B3_an_empty_text_never_means_everything() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             await ma.publish("k", b"x")
             with pytest.raises(BadPattern):
@@ -344,7 +344,7 @@ def test_trial_B3_an_empty_text_never_means_everything() -> None:
                 await ma.erase("")
             assert [message.key for message in await ma.get(pattern="#", domain="")] == ["k"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_B1_what_is_the_meshs_own_is_refused_alone_and_what_is_published_beside_it_goes_on() -> None:

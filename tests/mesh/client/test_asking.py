@@ -11,7 +11,7 @@ from tests.mesh.meshes import in_memory
 
 
 def test_a_client_learns_why_nobody_gets_what_it_publishes() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as joe, m.connect("b") as ann:
             async with ann.subscribe("news/sports"):
                 sent = await joe.publish("news/sprots", b"1")
@@ -25,16 +25,16 @@ def test_a_client_learns_why_nobody_gets_what_it_publishes() -> None:
                 assert not [each for each in await joe.why("node", "b") if each.is_cause]
                 assert not [each for each in await joe.why("topic", "news/sports") if each.is_cause]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
     ("kind", "text"), [("planet", "x"), ("topic", ""), ("node", "a b"), ("message", "x")]
 )
 def test_what_cannot_be_asked_is_an_error_of_the_caller(kind: str, text: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as joe:
             with pytest.raises(mesh.LocalError):
                 await joe.why(kind, text)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -135,7 +135,7 @@ async def echoing(memory: mesh.testing.Mesh) -> AsyncIterator[None]:
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.filterwarnings("error")
 def test_a_verb_that_is_cancelled_at_any_await_leaves_nothing_behind(name: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh() as memory, memory.connect() as m, echoing(memory):
 
             async def quiet() -> None:
@@ -147,14 +147,14 @@ def test_a_verb_that_is_cancelled_at_any_await_leaves_nothing_behind(name: str) 
             assert (await m.publish("k", b"last")).ok
             assert [message.content for message in await m.get("k")] == [b"last"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     gc.collect()
 
 
 @pytest.mark.parametrize("name", [name for name in VERBS if name not in ("inbox", "request, nobody")])
 @pytest.mark.filterwarnings("error")
 def test_nor_does_it_while_its_node_is_away_and_what_was_published_arrives(name: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh() as memory, memory.connect() as m:
             memory.kill("a")
             await memory.pass_time(10.0)
@@ -164,5 +164,5 @@ def test_nor_does_it_while_its_node_is_away_and_what_was_published_arrives(name:
             await passing(memory, m.flush())
             assert [message.content for message in await m.get("first")] == [b"x"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     gc.collect()

@@ -16,7 +16,7 @@ from mesh.client import wired as wiring
 from mesh.client.client import Client
 from mesh.client.core.subscriptions import DROPPED
 from mesh.errors import BadArgument, BadQuery, MeshTimeout, PublishRefused
-from tests.mesh.client.wired import DeafWire, Wired, story, turns, wired
+from tests.mesh.client.wired import DeafWire, Wired, scenario, turns, wired
 from tests.waiting import LIMIT, eventually, until
 
 SOON = 0.02  # s
@@ -104,7 +104,7 @@ def test_so_does_one_that_waits_for_room(name: str) -> None:
 
 
 def test_a_limit_is_no_limit_for_what_is_answered_in_time() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         publishing = asyncio.create_task(it.client.publish("k", b"x", timeout=5))
         await turns()
@@ -125,7 +125,7 @@ def test_what_ends_before_its_limit_says_itself_why() -> None:
 
 
 def test_a_message_whose_publisher_waits_no_more_may_arrive_and_final_knows() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         with pytest.raises(MeshTimeout) as caught:
             await it.client.publish("k", b"x", timeout=SOON)
@@ -142,7 +142,7 @@ def test_a_message_whose_publisher_waits_no_more_may_arrive_and_final_knows() ->
 
 
 def test_a_refusal_of_such_a_message_is_told_by_final_and_by_flush() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         names: list[str] = []
         for _ in range(2):
@@ -159,7 +159,7 @@ def test_a_refusal_of_such_a_message_is_told_by_final_and_by_flush() -> None:
 
 
 def test_after_several_sends_all_that_left_have_names() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         with pytest.raises(MeshTimeout) as caught:
             await it.client.send(["client/a", "client/b", "client/c"], b"x", timeout=SOON)
@@ -171,7 +171,7 @@ def test_after_several_sends_all_that_left_have_names() -> None:
 
 
 def test_who_is_cancelled_is_no_worse_off() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         receipt = it.client.post("k", b"x")
         for awaited in (receipt, it.client.final(receipt), it.client.publish("k", b"y")):
@@ -189,7 +189,7 @@ def test_who_is_cancelled_is_no_worse_off() -> None:
 
 
 def test_a_cancellation_within_a_limit_is_no_timeout() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         publishing = asyncio.create_task(it.client.publish("k", b"x", timeout=5))
         await turns()
@@ -201,7 +201,7 @@ def test_a_cancellation_within_a_limit_is_no_timeout() -> None:
 
 
 def test_final_knows_only_what_this_session_published() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         mine = it.client.post("k", b"x").id
         others: list[Any] = [
@@ -229,7 +229,7 @@ BAD: list[Any] = [float("nan"), float("inf"), -1, "5", True, [], 10**400, b"1"]
 
 @pytest.mark.parametrize("name", FULL)
 def test_an_odd_limit_is_refused_at_the_call_and_nothing_is_sent(name: str) -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         for timeout in BAD:
             with pytest.raises(BadArgument, match="timeout="):
@@ -321,7 +321,7 @@ def test_the_events_of_a_blocking_client_begin_at_the_call(blocking: sync.Client
 def test_the_log_names_session_node_and_what_happened(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "mesh.client")
 
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         await it.lose()
         it.client._core.subscriptions._gaps["a/#"] += 7

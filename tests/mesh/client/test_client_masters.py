@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_what_is_published_at_a_slave_reaches_its_master_and_subscribers_on_the_way() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters() as m, m.connect("bilbo") as b, m.connect("heron") as h, m.connect("frodo") as f:
             async with h.subscribe(domain=RUGBY) as at_master, f.subscribe("scores", domain=RUGBY) as on_way:
                 published = await b.publish("scores", b"3:0", domain=RUGBY, persistent=True)
@@ -29,12 +29,12 @@ def test_what_is_published_at_a_slave_reaches_its_master_and_subscribers_on_the_
             assert message.sent == message.route[0].at <= message.route[2].at
             assert await b.final(published) is published
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_what_waits_for_a_master_is_answered_twice(persistent: bool) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters("frodo", "bilbo", patience=0.2) as m, m.connect("bilbo") as b:
             receipts = [b.post("k", b"%d" % n, domain=RUGBY, persistent=persistent) for n in range(10)]
             first = await receipts[0]
@@ -49,11 +49,11 @@ def test_what_waits_for_a_master_is_answered_twice(persistent: bool) -> None:
             async with m.connect("heron") as h:
                 assert [x.content for x in await h.get("k", domain=RUGBY)] == [b"9"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_expires_while_it_waits_is_told_as_an_event_and_to_who_asks() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters("frodo", "bilbo", patience=0.2) as m, m.connect("bilbo") as b:
             events = b.events()
             event = asyncio.ensure_future(anext(events))
@@ -66,13 +66,13 @@ def test_what_expires_while_it_waits_is_told_as_an_event_and_to_who_asks() -> No
                 await b.final(published)
             await b.flush()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_topic_is_erased_at_its_master_after_all_that_was_posted_and_each_subscriber_hears_it_once() -> (
     None
 ):
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters() as m, m.connect("bilbo") as b, m.connect("heron") as h, m.connect("frodo") as f:
             async with h.subscribe("k", domain=RUGBY) as one, f.subscribe(domain=RUGBY) as two:
                 for n in range(1000):
@@ -87,22 +87,22 @@ def test_a_topic_is_erased_at_its_master_after_all_that_was_posted_and_each_subs
                 await b.publish("k", b"again", domain=RUGBY)
                 assert [x.content for x in await take(one, 1)] == [b"again"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_erasing_needs_its_master_and_a_key() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters("frodo", "bilbo", patience=0.2) as m, m.connect("bilbo") as b:
             with pytest.raises(MasterAway, match="heron"):
                 await b.erase("k", domain=RUGBY)
             with pytest.raises(BadQuery):
                 await b.erase()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_get_says_where_it_found_a_value_and_how_stale_it_is() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters() as m, m.connect("bilbo") as b, m.connect("heron") as h:
             await h.publish("k", b"v", domain=RUGBY)
             [direct] = await b.get("k", domain=RUGBY)
@@ -121,11 +121,11 @@ def test_get_says_where_it_found_a_value_and_how_stale_it_is() -> None:
                 with pytest.raises(MasterAway):
                     await b.get("unknown", domain=RUGBY)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_route_tells_each_hop_without_sending_anything() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters() as m, m.connect("bilbo") as b:
             steps = await b.route("k", domain=RUGBY)
             assert [(s["node"], s["decision"], s["next"]) for s in steps] == [
@@ -143,4 +143,4 @@ def test_route_tells_each_hop_without_sending_anything() -> None:
                 await b.route()
             assert m.metric("heron", "published") == 0
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -18,7 +18,7 @@ from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from mesh.wire import commands as c
 from mesh.wire.frames import write
-from tests.mesh.client.wired import HeardWire, Wired, story, turns, wired
+from tests.mesh.client.wired import HeardWire, Wired, scenario, turns, wired
 from tests.mesh.meshes import LIMIT, eventually, mesh_of
 from tests.mesh.running import environment, state_directory
 from tools.costing.wire import WELCOME
@@ -45,7 +45,7 @@ def test_a_client_tells_a_node_of_version_2_what_it_does_not_know_and_goes_on(ve
     asyncio.run(told())
 
 
-@story
+@scenario
 async def test_a_verb_that_is_given_up_while_it_waits_is_not_asked_again(it: Wired) -> None:
     asking = asyncio.ensure_future(it.client.ping())
     await turns()
@@ -57,7 +57,7 @@ async def test_a_verb_that_is_given_up_while_it_waits_is_not_asked_again(it: Wir
     assert [type(command) for command in it.wire.said].count(c.Call) == 1
 
 
-@story
+@scenario
 async def test_a_client_tells_what_befell_it_from_the_call_on(it: Wired) -> None:
     events = it.client.events()
     await it.lose()
@@ -69,7 +69,7 @@ async def test_a_client_tells_what_befell_it_from_the_call_on(it: Wired) -> None
     assert [event async for event in it.client.events()] == []
 
 
-@story
+@scenario
 async def test_where_another_loop_runs_nothing_is_begun_and_nothing_left_behind(it: Wired) -> None:
     for verb in (lambda: it.client.post("k", b"1"), it.client.events):
         with pytest.raises(WrongLoop):
@@ -121,7 +121,7 @@ async def given_up(opening: asyncio.Future[Client]) -> None:
 
 
 def test_trial_2_connects_that_are_cancelled_leave_no_session() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         # A node keeps the session of a lost connection for an hour. These clients say goodbye.
         async with mesh_of("a", settings={"limits.linger": 3600.0}) as made:
             sessions = made.nodes["a"].core.parts.clients.sessions
@@ -136,11 +136,11 @@ def test_trial_2_connects_that_are_cancelled_leave_no_session() -> None:
             await given_up(opening)
             await eventually(lambda: not sessions)
 
-    asyncio.run(asyncio.wait_for(story(), LIMIT))
+    asyncio.run(asyncio.wait_for(scenario(), LIMIT))
 
 
 def test_trial_2_a_node_that_was_not_yet_reached_is_not_waited_for() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as made:
             with socket.create_server(("127.0.0.1", 0)) as silent:
                 address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
@@ -150,7 +150,7 @@ def test_trial_2_a_node_that_was_not_yet_reached_is_not_waited_for() -> None:
                 await turns()
                 assert opening.cancelled(), "nothing of it waits for the node"
 
-    asyncio.run(asyncio.wait_for(story(), LIMIT))
+    asyncio.run(asyncio.wait_for(scenario(), LIMIT))
 
 
 @asynccontextmanager
@@ -165,7 +165,7 @@ async def node(environ: dict[str, str], bind: str = "tcp://127.0.0.1:0") -> Asyn
 
 @pytest.mark.parametrize("how", ["by name", "the only one", "by address"])
 def test_trial_B6_a_timeout_that_is_given_is_waited_for_a_node_that_is_started_anew(how: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with state_directory() as state:
             environ = environment(state)
             async with node(environ) as a:
@@ -181,21 +181,21 @@ def test_trial_B6_a_timeout_that_is_given_is_waited_for_a_node_that_is_started_a
                 assert (await client.publish("k", b"v")).ok
                 await client.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_B6_a_node_that_does_not_come_is_told_when_the_time_is_over() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with state_directory() as state:
             with pytest.raises(NodeNotFound, match="mesh up"):
                 async with mesh.connect("a", environ=environment(state), timeout=0.1):
                     pass
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_B6_without_a_timeout_it_is_told_at_once_and_so_is_what_waiting_does_not_change() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with asyncio.timeout(LIMIT):
             async with mesh_of("a", "b") as m:
                 with pytest.raises(NodeNotFound) as many:
@@ -207,4 +207,4 @@ def test_trial_B6_without_a_timeout_it_is_told_at_once_and_so_is_what_waiting_do
                     async with mesh.connect("a", environ=environment(state)):
                         pass
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -12,11 +12,11 @@ from mesh.client.batch import Batch
 from mesh.errors import BadArgument, BadType, MeshError
 from mesh.features.queues.client.deadletters import PATTERN
 from tests.mesh.client.contents import Model, Reading, Reversed, sent
-from tests.mesh.client.wired import Wired, story, turns
+from tests.mesh.client.wired import Wired, scenario, turns
 from tests.mesh.meshes import in_memory, take
 
 
-@story
+@scenario
 async def test_bytes_are_left_as_they_are(it: Wired) -> None:
     for content in (b"1", bytearray(b"2"), memoryview(b"3")):
         it.client.post("k", content, codec="msgpack")
@@ -24,7 +24,7 @@ async def test_bytes_are_left_as_they_are(it: Wired) -> None:
     assert (whole.contents(), whole.props) == ([b"1", b"2", b"3"], 0)
 
 
-@story
+@scenario
 async def test_a_text_is_marked_as_one_and_gets_no_header(it: Wired) -> None:
     for content in (b"1", "2", b"3", "4"):
         it.client.post("k", content)
@@ -36,7 +36,7 @@ async def test_a_text_is_marked_as_one_and_gets_no_header(it: Wired) -> None:
     assert [len(m.headers) for m in Batch(whole)] == [0, 0, 0, 0, 1, 1]
 
 
-@story
+@scenario
 async def test_a_value_says_what_it_is_beside_the_headers_of_its_publisher(it: Wired) -> None:
     it.client.post("k", {"t": 1}, headers={"Mood": "fine"})
     it.client.post("k", Reading(2), codec="msgpack")
@@ -53,7 +53,7 @@ async def test_a_value_says_what_it_is_beside_the_headers_of_its_publisher(it: W
     assert (found[0].headers["mood"], found[3].headers["a"], found[3].content) == ("fine", "b", b"]4[")
 
 
-@story
+@scenario
 async def test_a_value_is_encoded_when_it_is_posted(it: Wired) -> None:
     value = {"t": 1}
     it.client.post("k", value)
@@ -61,7 +61,7 @@ async def test_a_value_is_encoded_when_it_is_posted(it: Wired) -> None:
     assert Batch(sent(it)[0])[0].value == {"t": 1}
 
 
-@story
+@scenario
 async def test_a_header_of_ones_own_may_say_it_more_exactly_and_nothing_else(it: Wired) -> None:
     it.client.post("k", {"t": 1}, headers={"content-type": "Application/JSON; charset=utf-8"})
     with pytest.raises(BadArgument, match="image/png"):
@@ -94,7 +94,7 @@ REFUSED: list[tuple[Any, type[MeshError]]] = [
 ]
 
 
-@story
+@scenario
 async def test_a_value_that_no_codec_takes_is_refused_at_the_call_and_leaves_nothing_behind(
     it: Wired,
 ) -> None:
@@ -106,7 +106,7 @@ async def test_a_value_that_no_codec_takes_is_refused_at_the_call_and_leaves_not
     assert sent(it)[0].contents() == [b"1"]
 
 
-@story
+@scenario
 async def test_many_are_written_by_the_codec_that_was_named(it: Wired) -> None:
     it.wire.is_deaf = True
     for contents in ([{"t": 1}], iter([{"t": 1}])):

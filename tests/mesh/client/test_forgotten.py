@@ -14,7 +14,7 @@ import pytest
 import mesh
 from mesh.errors import Closed
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 BEGIN = """
 import asyncio, gc, os, signal, sys, time
@@ -43,7 +43,7 @@ async def still_publishes():
 
 """
 
-STORIES = {
+SCENARIOS = {
     "three times, and then the garbage": """
         for _ in range(3):
             asyncio.run(opened())
@@ -170,7 +170,7 @@ STORIES = {
 
 async def _tell(m: Mesh, name: str, gate: asyncio.Semaphore) -> str:
     """Run a program, and return "" if it ends as it should, else what happened."""
-    program = BEGIN + textwrap.dedent(STORIES[name]) + "print('over')\n"
+    program = BEGIN + textwrap.dedent(SCENARIOS[name]) + "print('over')\n"
     async with gate:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", program, env=m.environ, stdout=-1, stderr=-1
@@ -186,18 +186,20 @@ async def _tell(m: Mesh, name: str, gate: asyncio.Semaphore) -> str:
     return "" if is_fine else f"{name}: {process.returncode} {out!r} {err.decode()}"
 
 
-@pytest.mark.parametrize("names", stories([list(STORIES)[:1], list(STORIES)[1:]]), ids=("some", "others"))
+@pytest.mark.parametrize(
+    "names", scenarios([list(SCENARIOS)[:1], list(SCENARIOS)[1:]]), ids=("some", "others")
+)
 def test_trial_B0_a_client_that_is_never_closed_freezes_nothing(names: list[str]) -> None:
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         gate = asyncio.Semaphore(3)
         async with mesh_of("a") as m:
             return await asyncio.gather(*(_tell(m, name, gate) for name in names))
 
-    assert not [said for said in asyncio.run(story()) if said]
+    assert not [said for said in asyncio.run(scenario()) if said]
 
 
 def test_trial_B0_a_client_that_its_loop_outlives_is_named_and_gone() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             held = m.connect("a", client="joe")
             await held.__aenter__()
@@ -206,24 +208,24 @@ def test_trial_B0_a_client_that_its_loop_outlives_is_named_and_gone() -> None:
                 del held
                 await eventually(lambda: gc.collect() < 0 or not m.metric("a", "sessions"))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_B0_at_the_end_of_its_loop_it_is_closed_and_says_so() -> None:
     held: list[mesh.Client] = []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             held.append(await m.connect("a", client="joe").__aenter__())
 
     with pytest.warns(ResourceWarning, match="client/joe/session/.* was never closed"):
-        asyncio.run(story())
+        asyncio.run(scenario())
     with pytest.raises(Closed, match="The client is closed"):
         held[0].post("k", b"x")
 
 
 def test_a_client_that_is_used_by_what_it_made_is_not_forgotten() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m, m.connect("a") as other:
             sub = m.connect("a").subscribe("k")  # an unopened client says so
             with pytest.raises(Closed):
@@ -242,4 +244,4 @@ def test_a_client_that_is_used_by_what_it_made_is_not_forgotten() -> None:
                 warnings.simplefilter("error")
                 await owner[0]()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

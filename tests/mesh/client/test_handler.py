@@ -15,7 +15,7 @@ import mesh
 from mesh.client.handler import Handlers
 from mesh.wire import commands as c
 from tests.mesh.client.handlers import Background, left, logged, number, used
-from tests.mesh.client.wired import Wired, story, turns
+from tests.mesh.client.wired import Wired, scenario, turns
 from tests.mesh.envelopes import envelope
 
 
@@ -45,20 +45,20 @@ def test_handlers_run_together_and_none_is_added_meanwhile() -> None:
         def subscribed() -> None:
             ready.append("yes")
             with pytest.raises(mesh.BadQuery, match="already running"):
-                handlers.check(print, "@")
+                handlers.check_function(print, "@")
 
         for _ in range(2):  # a second run after the first
             await handlers.run("client", False, subscribed)
         assert brief.ran == 4 and ready == ["yes", "yes"] and not handlers.are_running
-        handlers.check(print, "@")
+        handlers.check_function(print, "@")
         with pytest.raises(mesh.BadType, match="cannot be called"):
-            handlers.check(5, "@")
+            handlers.check_function(5, "@")
         assert handlers.handed(request := object()) is request  # type: ignore[arg-type]
 
     asyncio.run(main())
 
 
-@story
+@scenario
 async def test_one_message_at_a_time_in_order_and_none_counts_before_it_was_handled(it: Wired) -> None:
     seen: list[str] = []
     go = asyncio.Semaphore(0)
@@ -81,7 +81,7 @@ async def test_one_message_at_a_time_in_order_and_none_counts_before_it_was_hand
     assert left(it) == [n]
 
 
-@story
+@scenario
 async def test_a_function_may_be_async_or_not_or_anything_that_can_be_called(it: Wired) -> None:
     seen: list[str] = []
 
@@ -104,7 +104,7 @@ async def test_a_function_may_be_async_or_not_or_anything_that_can_be_called(it:
         assert seen == ["plain", "object", "partial", "awaitable"] and set(used(it).values()) == {1}
 
 
-@story
+@scenario
 async def test_what_is_decorated_stays_what_it_was(it: Wired) -> None:
     def function(message: mesh.Message) -> str:
         return message.key
@@ -112,7 +112,7 @@ async def test_what_is_decorated_stays_what_it_was(it: Wired) -> None:
     assert it.client.on("k")(function) is function
 
 
-@story
+@scenario
 async def test_topics_are_keys_and_patterns_of_a_domain_and_values_have_their_type(it: Wired) -> None:
     seen: list[Any] = []
 
@@ -135,7 +135,7 @@ async def test_topics_are_keys_and_patterns_of_a_domain_and_values_have_their_ty
     assert sorted(left(it)) == sorted(a.subscription for a in asked)
 
 
-@story
+@scenario
 async def test_as_many_at_a_time_as_was_said_and_a_batch_counts_when_all_of_it_was_handled(it: Wired) -> None:
     doors: dict[str, asyncio.Event] = {}
 
@@ -163,7 +163,7 @@ async def test_as_many_at_a_time_as_was_said_and_a_batch_counts_when_all_of_it_w
         assert used(it) == {n: 3}
 
 
-@story
+@scenario
 async def test_a_node_that_is_restarted_meanwhile_gets_no_credit_for_what_it_did_not_send(it: Wired) -> None:
     doors: list[asyncio.Event] = []
 
@@ -185,7 +185,7 @@ async def test_a_node_that_is_restarted_meanwhile_gets_no_credit_for_what_it_did
         assert used(it) == {n: 0}
 
 
-@story
+@scenario
 async def test_what_a_handler_raises_is_logged_and_ends_neither_it_nor_the_others(it: Wired) -> None:
     seen: list[str] = []
 
@@ -215,7 +215,7 @@ async def test_what_a_handler_raises_is_logged_and_ends_neither_it_nor_the_other
 
 @pytest.mark.parametrize("error", [ValueError("no"), asyncio.CancelledError("not us"), KeyError("k")])
 def test_with_stop_on_error_the_first_one_ends_run_and_all_is_left(error: BaseException) -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         cancelled: list[str] = []
 
@@ -242,7 +242,7 @@ def test_with_stop_on_error_the_first_one_ends_run_and_all_is_left(error: BaseEx
     told()
 
 
-@story
+@scenario
 async def test_what_others_wrote_wrongly_is_one_line_and_never_ends_run(it: Wired) -> None:
     seen: list[int] = []
 

@@ -30,7 +30,7 @@ from mesh.errors import (
 )
 from mesh.wire import commands as c
 from tests.mesh.client.handlers import Background, left, number, used
-from tests.mesh.client.wired import Wired, story, turns
+from tests.mesh.client.wired import Wired, scenario, turns
 from tests.mesh.envelopes import envelope
 from tests.mesh.meshes import LIMIT, eventually, mesh_of
 
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[3]
 # --- the end of a run -----------------------------------------------------------------------------------
 
 
-@story
+@scenario
 async def test_it_can_be_cancelled_at_every_step_and_run_again(it: Wired) -> None:
     started: list[str] = []
 
@@ -69,7 +69,7 @@ async def test_it_can_be_cancelled_at_every_step_and_run_again(it: Wired) -> Non
         assert started == ["b"]
 
 
-@story
+@scenario
 async def test_it_ends_when_the_client_is_closed(it: Wired) -> None:
     it.client.on("k", concurrency=2)(lambda message: None)
     task = asyncio.create_task(it.client.run())
@@ -78,7 +78,7 @@ async def test_it_ends_when_the_client_is_closed(it: Wired) -> None:
     await task
 
 
-@story
+@scenario
 async def test_it_ends_with_the_error_of_a_subscription(it: Wired) -> None:
     it.client.on("a", concurrency=3)(lambda message: None)
     it.client.on("b")(lambda message: None)
@@ -90,7 +90,7 @@ async def test_it_ends_with_the_error_of_a_subscription(it: Wired) -> None:
     assert set(left(it)) == {number(it, "a"), number(it, "b")}
 
 
-@story
+@scenario
 async def test_it_runs_once_at_a_time_with_a_handler_at_least(it: Wired) -> None:
     with pytest.raises(BadQuery, match="No handler"):
         await it.client.run()
@@ -122,7 +122,7 @@ def test_it_runs_in_a_client_that_is_open_and_in_its_loop() -> None:
     with pytest.raises(Closed, match="not open"):
         asyncio.run(running(client))
 
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         it.client.on("k")(lambda message: None)
         with pytest.raises(WrongLoop):
@@ -157,7 +157,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], type[MeshError]]] = [
 ]
 
 
-@story
+@scenario
 async def test_what_makes_no_sense_is_refused_where_it_stands(it: Wired) -> None:
     for client in (it.client, mesh.sync.connect()):
         for topics, options, error in WRONG:
@@ -175,7 +175,7 @@ async def test_what_makes_no_sense_is_refused_where_it_stands(it: Wired) -> None
 # --- a run beside other code ----------------------------------------------------------------------------
 
 
-@story
+@scenario
 async def test_running_has_subscribed_when_it_is_entered_and_left_when_it_is_left(it: Wired) -> None:
     seen: list[str] = []
     it.client.on("k")(lambda message: seen.append(message.key))
@@ -189,7 +189,7 @@ async def test_running_has_subscribed_when_it_is_entered_and_left_when_it_is_lef
         assert not used(it) and len(asyncio.all_tasks()) == before
 
 
-@story
+@scenario
 async def test_a_failure_cancels_what_stands_inside_running_and_is_raised_in_its_place(it: Wired) -> None:
     @it.client.on("k")
     def bad(message: mesh.Message) -> None:
@@ -205,7 +205,7 @@ async def test_a_failure_cancels_what_stands_inside_running_and_is_raised_in_its
         await asyncio.sleep(0)
 
 
-@story
+@scenario
 async def test_what_is_raised_inside_running_is_raised(it: Wired) -> None:
     it.client.on("k")(lambda message: 1 / 0)
     with pytest.raises(KeyError, match="mine"):
@@ -246,7 +246,7 @@ def test_who_cancels_it_from_outside_has_it_cancelled_though_a_handler_fails_too
     asyncio.run(main())
 
 
-@story
+@scenario
 async def test_a_subscription_that_is_refused_is_told_where_running_is_entered(it: Wired) -> None:
     it.client.on("k")(lambda message: None)
     it.wire.is_deaf = True

@@ -61,16 +61,16 @@ def test_trial_1_a_client_in_another_loop_says_so_at_once() -> None:
             text = asyncio.run(said(m, verb))
             assert "another event loop" in text and "mesh.sync" in text and "[WRONG_LOOP]" in text, verb
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as made, made.connect("a") as m:
             await asyncio.to_thread(elsewhere, m)
             await m.publish("k", b"here")  # the client still works
 
-    asyncio.run(asyncio.wait_for(story(), LIMIT))
+    asyncio.run(asyncio.wait_for(scenario(), LIMIT))
 
 
 def test_trial_1_a_receipt_and_a_subscription_are_of_their_loop_as_well() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as made, made.connect("a") as m, m.subscribe("k") as sub:
             receipt = m.post("other", b"x")
             for given in (receipt, anext(sub)):
@@ -82,7 +82,7 @@ def test_trial_1_a_receipt_and_a_subscription_are_of_their_loop_as_well() -> Non
                     await asyncio.to_thread(asyncio.run, taken())
             await receipt
 
-    asyncio.run(asyncio.wait_for(story(), LIMIT))
+    asyncio.run(asyncio.wait_for(scenario(), LIMIT))
 
 
 def test_trial_1_a_client_of_a_loop_that_stands_still_and_one_whose_loop_has_ended() -> None:
@@ -99,19 +99,19 @@ def test_trial_1_a_client_of_a_loop_that_stands_still_and_one_whose_loop_has_end
         with pytest.raises(Closed, match=r"so is the event loop.*asyncio\.run"):
             asyncio.run(said(m, "publish"))
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as made:
             await asyncio.to_thread(elsewhere, made.environ)
 
-    asyncio.run(asyncio.wait_for(story(), LIMIT))
+    asyncio.run(asyncio.wait_for(scenario(), LIMIT))
 
 
 def test_a_client_that_was_never_opened_says_so_at_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(Closed, match="not open"):
             await mesh.connect("nobody").ping()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_client_that_is_opened_without_an_event_loop_of_asyncio_says_so_at_once() -> None:
@@ -121,7 +121,7 @@ def test_a_client_that_is_opened_without_an_event_loop_of_asyncio_says_so_at_onc
 
 
 def test_a_client_and_what_is_of_it_are_neither_pickled_nor_copied() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as made, made.connect("a") as m, m.subscribe("k") as sub:
             clients = (m, mesh.connect("b"), mesh.sync.connect("b"), mesh.node("b"))
             deep = [
@@ -131,15 +131,15 @@ def test_a_client_and_what_is_of_it_are_neither_pickled_nor_copied() -> None:
                 with pytest.raises(BadType, match=r"neither pickled nor copied.*connect again"):
                     copied(each)
 
-    asyncio.run(asyncio.wait_for(story(), LIMIT))
+    asyncio.run(asyncio.wait_for(scenario(), LIMIT))
 
 
 def test_a_node_in_a_program_whose_threads_gevent_replaced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.node("b", mdns=False):
             """Never reached."""
 
     patched = SimpleNamespace(is_module_patched=lambda name: name == "threading")
     monkeypatch.setitem(sys.modules, "gevent.monkey", patched)
     with pytest.raises(NotAvailable, match=r"gevent has replaced.*mesh\.sync\.connect"):
-        asyncio.run(story())
+        asyncio.run(scenario())

@@ -82,7 +82,7 @@ def calls(m: Any) -> list[Callable[..., Any]]:
 
 
 def test_a_misspelled_option_is_named_with_the_one_that_was_meant() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh() as net, net.connect() as m:
             for call in calls(m):
                 with pytest.raises(TypeError, match=r"argument 'prioritty'. Did you mean 'priority'\?"):
@@ -90,7 +90,7 @@ def test_a_misspelled_option_is_named_with_the_one_that_was_meant() -> None:
                 with pytest.raises(TypeError, match=r"argument 'q'$"):
                     await call(q=7)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("open_", [mesh.connect, sync.connect, mesh.node, sync.node])

@@ -61,10 +61,10 @@ def test_what_is_posted_is_what_leaves_in_its_order_and_with_its_number(
     """Each is posted several times in a row: the first one prepares the path that the others take."""
     with client_on_a_wire() as (runner, client):
 
-        async def story() -> list[str]:
+        async def scenario() -> list[str]:
             return [client.post(k, bytes(n), **options).id for k, n, options in posts for _ in range(times)]
 
-        ids = runner.run(story())
+        ids = runner.run(scenario())
         runner.run(all_left(client))
         came = [
             (e.keys[e.row(i)], e.message(i)[1], e.domain, e.flags, bool(e.message(i)[0]), e.number(i))
@@ -87,11 +87,11 @@ def test_that_it_leaves_no_site_is_said_to_who_knows_what_that_is() -> None:
     said = replace(WELCOME, speaks=(*WELCOME.speaks, STAYS))
     with patch.object(wire, "WELCOME", said), client_on_a_wire() as (runner, client):
 
-        async def story() -> None:
+        async def scenario() -> None:
             client.post("a", b"1", relay=False)
             client.post("a", b"2", relay=True)
 
-        runner.run(story())
+        runner.run(scenario())
         runner.run(all_left(client))
         assert [each.flags for each in Wire.made.published] == [NO_RELAY, 0]
 
@@ -99,13 +99,13 @@ def test_that_it_leaves_no_site_is_said_to_who_knows_what_that_is() -> None:
 def test_no_envelope_holds_more_than_it_may() -> None:
     with client_on_a_wire() as (runner, client):
 
-        async def story() -> None:
+        async def scenario() -> None:
             for number in range(2 * ENVELOPE_MESSAGES + 1):
                 client.post("a", b"x")
                 if number % 700 == 0:
                     client.post("b", bytes(ENVELOPE_BYTES // 3))
 
-        runner.run(story())
+        runner.run(scenario())
         runner.run(all_left(client))
         published = Wire.made.published
     assert sum(e.count for e in published) == 2 * ENVELOPE_MESSAGES + 7
@@ -116,7 +116,7 @@ def test_no_envelope_holds_more_than_it_may() -> None:
 def test_what_cannot_be_posted_leaves_nothing_behind() -> None:
     with client_on_a_wire() as (runner, client):
 
-        async def story() -> None:
+        async def scenario() -> None:
             client.post("a", b"1")
             with pytest.raises(BadKey):
                 client.post("a/#/b", b"2")
@@ -126,7 +126,7 @@ def test_what_cannot_be_posted_leaves_nothing_behind() -> None:
                 client.post("b", object())
             client.post("a", "4")
 
-        runner.run(story())
+        runner.run(scenario())
         [envelope] = Wire.made.published
     assert (envelope.keys, envelope.contents()) == (("a",), [b"1", b"4"])
 
@@ -134,13 +134,13 @@ def test_what_cannot_be_posted_leaves_nothing_behind() -> None:
 def test_headers_that_their_owner_changes_are_those_of_the_moment() -> None:
     with client_on_a_wire() as (runner, client):
 
-        async def story() -> None:
+        async def scenario() -> None:
             headers: dict[str, str] = {}
             client.post("a", b"1", headers=headers)
             headers["unit"] = "C"
             client.post("a", b"2", headers=headers)
 
-        runner.run(story())
+        runner.run(scenario())
         [envelope] = Wire.made.published
     assert [bool(envelope.message(i)[0]) for i in (0, 1)] == [False, True]
 
@@ -148,7 +148,7 @@ def test_headers_that_their_owner_changes_are_those_of_the_moment() -> None:
 def test_a_window_that_is_full_lets_nothing_in_by_any_way() -> None:
     with client_on_a_wire() as (runner, client):
 
-        async def story() -> int:
+        async def scenario() -> int:
             for number in range(1_000):
                 try:
                     client.post("a", bytes(50_000))
@@ -156,17 +156,17 @@ def test_a_window_that_is_full_lets_nothing_in_by_any_way() -> None:
                     return number
             return 0
 
-        posted = runner.run(story())
+        posted = runner.run(scenario())
     assert 4 << 20 <= 50_000 * posted < (4 << 20) + ENVELOPE_BYTES + 50_000
 
 
 def test_a_client_that_is_closed_takes_nothing_more_into_an_envelope_that_was_open() -> None:
     with client_on_a_wire() as (runner, client):
 
-        async def story() -> None:
+        async def scenario() -> None:
             client.post("a", b"1")
             await client.close(drain=False)
             with pytest.raises(Closed):
                 client.post("a", b"2")
 
-        runner.run(story())
+        runner.run(scenario())

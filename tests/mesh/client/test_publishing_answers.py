@@ -12,7 +12,7 @@ from mesh.client.receipt import Receipt
 from mesh.errors import BadQuery, CircularLoop, Closed, Expired, MasterAway, PublishRefused, TailBackFull
 from mesh.values import Published, message_id
 from mesh.wire import commands as c
-from tests.mesh.client.wired import WAITS, Wired, story, turns, wired
+from tests.mesh.client.wired import WAITS, Wired, scenario, turns, wired
 
 
 async def refusal(waiting: Coroutine[Any, Any, Published]) -> PublishRefused:
@@ -21,7 +21,7 @@ async def refusal(waiting: Coroutine[Any, Any, Published]) -> PublishRefused:
     return caught.value
 
 
-@story
+@scenario
 async def test_a_receipt_resolves_at_the_first_answer_and_says_what_it_waits_for(bench: Wired) -> None:
     receipt = bench.post()
     waiting = asyncio.ensure_future(bench.client._result(receipt))
@@ -32,7 +32,7 @@ async def test_a_receipt_resolves_at_the_first_answer_and_says_what_it_waits_for
     assert bench.client.waiting() == (1, WAITS)
 
 
-@story
+@scenario
 async def test_the_last_word_comes_after_the_warning(bench: Wired) -> None:
     receipt = bench.post()
     await asyncio.sleep(0)
@@ -47,7 +47,7 @@ async def test_the_last_word_comes_after_the_warning(bench: Wired) -> None:
     assert (await receipt).ok, "what is asked late hears the newest answer"
 
 
-@story
+@scenario
 async def test_what_is_ok_at_once_is_final_at_once(bench: Wired) -> None:
     receipt = bench.post()
     await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_what_is_ok_at_once_is_final_at_once(bench: Wired) -> None:
     assert (await bench.client.final(receipt)).matched == 7
 
 
-@story
+@scenario
 async def test_flush_waits_for_first_answers_only(bench: Wired) -> None:
     bench.post()
     flushing = asyncio.ensure_future(bench.client.flush())
@@ -67,7 +67,7 @@ async def test_flush_waits_for_first_answers_only(bench: Wired) -> None:
     await flushing
 
 
-@story
+@scenario
 async def test_a_refusal_that_nobody_awaited_is_raised_by_flush_once(bench: Wired) -> None:
     for _ in range(3):
         bench.post()
@@ -80,7 +80,7 @@ async def test_a_refusal_that_nobody_awaited_is_raised_by_flush_once(bench: Wire
     assert await bench.later() == []
 
 
-@story
+@scenario
 async def test_a_refusal_after_a_warning_is_told_as_an_event_and_does_not_fail_flush(bench: Wired) -> None:
     first, second = bench.post(), bench.post()
     await asyncio.sleep(0)
@@ -93,7 +93,7 @@ async def test_a_refusal_after_a_warning_is_told_as_an_event_and_does_not_fail_f
     assert bench.client.waiting() == (0, "")
 
 
-@story
+@scenario
 async def test_a_refusal_after_a_warning_that_is_awaited_is_raised_and_no_event(bench: Wired) -> None:
     receipt = bench.post()
     await asyncio.sleep(0)
@@ -105,7 +105,7 @@ async def test_a_refusal_after_a_warning_that_is_awaited_is_raised_and_no_event(
     assert await bench.later() == []
 
 
-@story
+@scenario
 async def test_one_refusal_can_be_the_first_answer_to_some_and_the_second_to_others(bench: Wired) -> None:
     receipts = [bench.post() for _ in range(4)]
     await asyncio.sleep(0)
@@ -116,7 +116,7 @@ async def test_one_refusal_can_be_the_first_answer_to_some_and_the_second_to_oth
         await bench.client.flush()
 
 
-@story
+@scenario
 async def test_who_gives_up_waiting_does_not_swallow_the_refusal(bench: Wired) -> None:
     receipt = bench.post()
     await asyncio.sleep(0)
@@ -127,7 +127,7 @@ async def test_who_gives_up_waiting_does_not_swallow_the_refusal(bench: Wired) -
     assert [name for name, _ in await bench.later()] == [receipt.id]
 
 
-@story
+@scenario
 async def test_an_answer_that_is_said_again_changes_nothing(bench: Wired) -> None:
     receipt = bench.post()
     await asyncio.sleep(0)
@@ -139,7 +139,7 @@ async def test_an_answer_that_is_said_again_changes_nothing(bench: Wired) -> Non
     assert await bench.later() == []
 
 
-@story
+@scenario
 async def test_refusals_are_still_known_when_many_answers_have_followed(bench: Wired) -> None:
     refused, waiting, fine = bench.post(), bench.post(), bench.post()
     await asyncio.sleep(0)
@@ -157,7 +157,7 @@ async def test_refusals_are_still_known_when_many_answers_have_followed(bench: W
     assert (await fine).ok
 
 
-@story
+@scenario
 async def test_no_refusal_is_ever_taken_for_ok_however_many_there_were(bench: Wired) -> None:
     receipts = []
     for _ in range(REMEMBERED + 10):
@@ -172,7 +172,7 @@ async def test_no_refusal_is_ever_taken_for_ok_however_many_there_were(bench: Wi
 
 @pytest.mark.parametrize("number", [2, 100])
 def test_what_this_session_did_not_publish_has_no_last_word_here(number: int) -> None:
-    @story
+    @scenario
     async def told(bench: Wired) -> None:
         bench.post()
         await asyncio.sleep(0)
@@ -193,7 +193,7 @@ def test_what_this_session_did_not_publish_has_no_last_word_here(number: int) ->
     told()
 
 
-@story
+@scenario
 async def test_an_erase_waits_for_what_was_posted_until_now_while_more_is_posted(bench: Wired) -> None:
     bench.post(b"1")
     bench.post(b"2", domain="D")
@@ -210,7 +210,7 @@ async def test_an_erase_waits_for_what_was_posted_until_now_while_more_is_posted
     assert await erasing == ["k"]
 
 
-@story
+@scenario
 async def test_an_erase_by_xpath_looks_for_topics_after_what_was_posted(bench: Wired) -> None:
     bench.post()
     erasing = asyncio.ensure_future(bench.client.erase(xpath="//a"))
@@ -222,7 +222,7 @@ async def test_an_erase_by_xpath_looks_for_topics_after_what_was_posted(bench: W
     erasing.cancel()
 
 
-@story
+@scenario
 async def test_closing_tells_all_who_wait_and_all_who_ask_later(bench: Wired) -> None:
     receipt = bench.post()
     waiting = [

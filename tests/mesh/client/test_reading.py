@@ -18,7 +18,7 @@ from mesh.client.reading import ContentReader
 from mesh.errors import BadContent, BadType
 from mesh.wire.envelope import ERASED
 from tests.mesh.client.contents import Model, Reading, Reversed, message, read
-from tests.mesh.client.wired import Wired, story
+from tests.mesh.client.wired import Wired, scenario
 from tests.mesh.envelopes import envelope
 
 
@@ -178,7 +178,7 @@ NO_TYPES: list[Any] = [
 ]
 
 
-@story
+@scenario
 async def test_what_is_no_type_is_refused_where_it_is_given(it: Wired) -> None:
     for wanted in NO_TYPES:
         calls: list[Callable[[Any], Any]] = [
@@ -192,7 +192,7 @@ async def test_what_is_no_type_is_refused_where_it_is_given(it: Wired) -> None:
             await it.client.get("k", type=wanted)
 
 
-@story
+@scenario
 async def test_who_reads_goes_on_behind_a_wrong_content(it: Wired) -> None:
     async with it.client.subscribe("k", type=Reading) as s:
         it.deliver(1, envelope("a/1 a/2 a/3", [b'{"t":1}', b'{"t":"x"}', b'{"t":3}']))
@@ -211,7 +211,7 @@ async def test_who_reads_goes_on_behind_a_wrong_content(it: Wired) -> None:
             break
 
 
-@story
+@scenario
 async def test_what_is_left_of_a_typed_inbox_comes_again_typed(it: Wired) -> None:
     async with it.client.inbox(type=int) as s:
         it.deliver(0, envelope("a b c", [b"1", b"2", b"3"]))

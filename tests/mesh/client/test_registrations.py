@@ -10,7 +10,7 @@ from tests.mesh.client.services import pair, run
 
 
 def test_registrations_are_the_list_and_then_what_changes() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (m, ann, bob), bob.serve("x"):
             await m.pass_time(3.0)
             await ann.send("x", b"")
@@ -32,4 +32,4 @@ def test_registrations_are_the_list_and_then_what_changes() -> None:
                 await waiting
             assert not len(ann._core.watches)
 
-    run(story)
+    run(scenario)

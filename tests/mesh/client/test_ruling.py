@@ -26,7 +26,7 @@ async def follows(m: Any, node: str, wanted: str) -> str:
 
 
 def test_what_is_published_there_counts_in_the_whole_mesh_and_is_read_there() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b", "c") as m, m.connect("a") as joe, m.connect("c") as ann:
             assert (await passing(m, joe.publish(f"{MASTER}[b]", NEWS))).ok
             text = await follows(ann, "b", "NEWS")
@@ -39,11 +39,11 @@ def test_what_is_published_there_counts_in_the_whole_mesh_and_is_read_there() ->
             told = await joe.call("rules")
             assert "NEWS" not in str(told["value"])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_nobody_is_accused_of_what_he_was_asked_by_the_rules_of_before() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b", "c") as m, m.connect("a") as joe, m.connect("c") as ann:
             assert (await passing(m, joe.publish(f"{MASTER}[b]", NEWS))).ok
             async with joe.subscribe("k", domain="NEWS") as here, ann.subscribe("k", domain="NEWS") as there:
@@ -57,7 +57,7 @@ def test_nobody_is_accused_of_what_he_was_asked_by_the_rules_of_before() -> None
                     told = await reader.call("events")
                     assert "did not request" not in str(told)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 NO_RULES: list[tuple[str, Any, str]] = [
@@ -77,7 +77,7 @@ NO_RULES: list[tuple[str, Any, str]] = [
 
 
 def test_what_is_no_rule_of_that_node_changes_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as joe:
             for key, content, code in NO_RULES:
                 with pytest.raises(mesh.PublishRefused) as refused:
@@ -87,7 +87,7 @@ def test_what_is_no_rule_of_that_node_changes_nothing() -> None:
                     joe.post(key, content)
             assert (await joe.call("rules"))["stamp"] == 0
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("error", [KeyError("uid not found: 1234"), OSError("No username set")])
@@ -99,19 +99,19 @@ def test_a_user_without_a_name_changes_them_too(error: Exception, monkeypatch: p
 
     monkeypatch.setattr("getpass.getuser", nobody)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as joe:
             assert (await passing(m, joe.publish(f"{MASTER}[b]", NEWS))).ok
             by = unpacked((await joe.call("rules"))["value"]).by
             assert by.startswith(f"{os.geteuid()}@")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_rules_cannot_be_is_refused_and_changes_nothing() -> None:
     """Rules have no domain, hold everywhere, and do not expire."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as joe:
             options: list[dict[str, Any]] = [{"domain": "STOCK"}, {"local_only": True}, {"expiry": 60.0}]
             for option in options:
@@ -122,16 +122,16 @@ def test_what_rules_cannot_be_is_refused_and_changes_nothing() -> None:
             assert (await joe.call("rules"))["stamp"] == 0
             assert (await passing(m, joe.publish(f"{MASTER}[b]", NEWS, domain="", local_only=False))).ok
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_that_cannot_be_is_named() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as joe:
             with pytest.raises(mesh.PublishRefused, match="BAD_NAME"):
                 await joe.erase(f"{MASTER}[a b]")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
 def test_a_session_at_another_node_gets_what_is_sent_to_it_and_nobody_else_does() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             mesh_of("a", "b") as m,
             m.connect("a") as ann,
@@ -55,11 +55,11 @@ def test_a_session_at_another_node_gets_what_is_sent_to_it_and_nobody_else_does(
             assert (messages[1].key, seen.to) == ("", other.name)
             assert (published.content, published.to) == (b"for all", "")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_is_away_is_an_error_unless_the_message_may_wait() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ann:
             joe = "/node/b/client/joe/session/1"
             with pytest.raises(NotConnected):
@@ -71,11 +71,11 @@ def test_who_is_away_is_an_error_unless_the_message_may_wait() -> None:
             async with m.connect("b", client="joe", session=1) as late, late.inbox() as inbox:
                 assert [x.content for x in await take(inbox, 3)] == [b"0", b"1", b"2"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_unknown_node_is_an_error_unless_the_message_may_wait_for_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with masters("frodo", "bilbo", patience=0.2) as m, m.connect("bilbo") as b:
             joe = "/node/heron/client/joe/session/1"
             with pytest.raises(UnknownNode):
@@ -88,11 +88,11 @@ def test_an_unknown_node_is_an_error_unless_the_message_may_wait_for_it() -> Non
             async with m.connect("heron", client="joe", session=1) as h, h.inbox() as inbox:
                 assert [x.content for x in await take(inbox, 1)] == [b"x"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_many_destinations_have_a_result_each() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ann:
             async with m.connect("b", client="joe", session=1) as joe, joe.inbox() as inbox:
                 results = await ann.send([joe.name, "/node/b/client/eve", "/node/a/client/eve"], b"all")
@@ -108,11 +108,11 @@ def test_many_destinations_have_a_result_each() -> None:
                 assert await ann.send([], b"nobody") == []
                 assert [x.content for x in await take(inbox, 2)] == [b"all", b"one"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:
             for destination in (
                 "node/joe",
@@ -130,11 +130,11 @@ def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
                 await ann.send(ann.name, bytes(2 << 20))
             assert m.metric("a", "published") == 0
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_session_has_one_inbox_at_a_time() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:
             early = ann.inbox()
             async with ann.inbox() as inbox:
@@ -148,11 +148,11 @@ def test_a_session_has_one_inbox_at_a_time() -> None:
             async with ann.inbox(), ann.subscribe("k") as other:
                 assert other.id != "0"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ann:
             async with m.connect("b", client="joe", session=1) as joe:
                 got = []
@@ -166,11 +166,11 @@ def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order()
                 got += [x.content for x in await take(inbox, 21)]
             assert got == [b"%d" % n for n in range(51)]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_inbox_that_is_left_in_the_middle_of_a_batch_goes_on_after_the_last_message_taken() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
             await asyncio.gather(*(ann.send(joe.name, b"%06d" % n + bytes(2000)) for n in range(600)))
             got: list[int] = []
@@ -180,11 +180,11 @@ def test_an_inbox_that_is_left_in_the_middle_of_a_batch_goes_on_after_the_last_m
             assert got == list(range(600))
             await eventually(lambda: m.metric("a", "inboxes_owed") == 0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_was_given_while_its_user_failed_is_given_again() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
             await ann.send(joe.name, b"once")
             for _ in range(2):
@@ -196,11 +196,11 @@ def test_what_was_given_while_its_user_failed_is_given_again() -> None:
                 assert [x.content for x in await take(inbox, 1)] == [b"once"]
             await eventually(lambda: m.metric("a", "inboxes_owed") == 0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_inbox_goes_on_when_its_node_was_started_again() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("heron", "bilbo") as m, m.connect("bilbo") as b:
             async with m.connect("heron", client="joe", session=1) as joe, joe.inbox() as inbox:
                 for n in range(5):
@@ -217,11 +217,11 @@ def test_an_inbox_goes_on_when_its_node_was_started_again() -> None:
                 got = [x.content for x in first + await take(inbox, 4)]
             assert got == [b"%d" % n for n in range(6)]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_each() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), ann.serve("log") as one, bob.serve("log") as two:
             assert (await ann.send("log", b"x", delivery="all")).matched == 2
             assert [(await anext(each)).content for each in (one, two)] == [b"x", b"x"]
@@ -236,22 +236,22 @@ def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_eac
             assert isinstance(sent[0].result, mesh.Published)
             assert await ann.final(sent[0].result) == sent[0].result
 
-    run(story)
+    run(scenario)
 
 
 def test_of_thousands_of_destinations_each_has_its_own_reason() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:
             sent = await ann.send([f"nobody/{n}" for n in range(REMEMBERED + 76)], b"x")
             assert [each.destination for each in sent] == [f"nobody/{n}" for n in range(REMEMBERED + 76)]
             assert {type(each.error) for each in sent} == {NoHandlers}
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize("address", ["", "calc/+", "#"])
 def test_what_is_said_of_an_address_is_not_about_topics(address: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:
             for ask in (ann.serve, ann.registrations, ann.gather):
                 with pytest.raises(BadName) as caught:
@@ -259,7 +259,7 @@ def test_what_is_said_of_an_address_is_not_about_topics(address: str) -> None:
                 said = str(caught.value)
                 assert "calc/add" in said and not any(word in said for word in ("subscribe", "topic", "key"))
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_what_is_said_of_an_address_is_not_about_topics(address: str) -> None:
     [{"persistent": True}, {"domain": "NEWS"}, {"domain": ""}, {"force_queuing": True}, {"delivery": "some"}],
 )
 def test_what_has_no_meaning_for_an_address_is_refused(options: dict[str, Any]) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:
             with pytest.raises(BadArgument):
                 await ann.send("log", b"x", **options)
@@ -277,4 +277,4 @@ def test_what_has_no_meaning_for_an_address_is_refused(options: dict[str, Any]) 
                 await ann.publish("k", b"x", domain="address/")
             assert m.metric("a", "published") == 0
 
-    run(story)
+    run(scenario)

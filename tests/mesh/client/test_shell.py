@@ -55,14 +55,14 @@ class Refusing:
 
 @pytest.mark.parametrize("where", ["find", "dial", "put"])
 def test_a_client_dials_again_after_any_error_of_the_system(where: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         refusing = Refusing(where)
         key = StreamKey(random.randbytes(32))
         shell = Shell(("joe", 0, False), key, 5.0, refusing.find, lambda _: None, refusing.carriers)
-        opening = asyncio.create_task(shell.open(waits=True))
+        opening = asyncio.create_task(shell.connect(waits=True))
         await eventually(lambda: refusing.hellos)
         assert not refusing.left[where]
         opening.cancel()
         shell.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

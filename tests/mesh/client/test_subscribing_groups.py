@@ -14,8 +14,8 @@ from mesh.client.client import Client
 from tests.mesh.meshes import LIMIT
 
 
-def run(story: Any) -> None:
-    asyncio.run(asyncio.wait_for(story, LIMIT))
+def run(scenario: Any) -> None:
+    asyncio.run(asyncio.wait_for(scenario, LIMIT))
 
 
 async def worked(m: Client, found: list[bytes], ready: asyncio.Event, **options: Any) -> None:
@@ -26,7 +26,7 @@ async def worked(m: Client, found: list[bytes], ready: asyncio.Event, **options:
 
 
 def test_a_group_shares_what_comes_between_its_members_at_all_nodes() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh(nodes=2) as memory, memory.connect() as m, memory.connect("b") as n:
             found: list[list[bytes]] = [[], [], []]
             ready = [asyncio.Event() for _ in found]
@@ -49,11 +49,11 @@ def test_a_group_shares_what_comes_between_its_members_at_all_nodes() -> None:
                 worker.cancel()
             await asyncio.wait(workers)
 
-    run(story())
+    run(scenario())
 
 
 def test_who_leaves_leaves_the_rest_to_others_and_batches_and_several_topics_do_as_ever() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh() as memory, memory.connect() as m:
             async with m.subscribe("a", "b", group="g", max_queue=2) as one:
                 async with m.subscribe("a", "b", group="g") as other:
@@ -70,11 +70,11 @@ def test_who_leaves_leaves_the_rest_to_others_and_batches_and_several_topics_do_
                         break
                 assert rest == [b"%d" % k for k in range(10)]
 
-    run(story())
+    run(scenario())
 
 
 def test_it_goes_on_after_its_node_was_away() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh() as memory, memory.connect() as m:
             async with m.subscribe("k", group="g") as jobs:
                 await m.publish("k", b"1")
@@ -86,11 +86,11 @@ def test_it_goes_on_after_its_node_was_away() -> None:
                 await m.publish("k", b"2")
                 assert (await anext(jobs)).content == b"2"
 
-    run(story())
+    run(scenario())
 
 
 def test_values_and_handlers_have_groups_too() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh() as memory, memory.connect() as m:
             found = []
 
@@ -105,12 +105,12 @@ def test_values_and_handlers_have_groups_too() -> None:
                     await memory.pass_time(0.01)
             assert found == list(range(5))
 
-    run(story())
+    run(scenario())
 
 
 @pytest.mark.parametrize("group", ["", "a b", "a\nb", "x" * 65, 5, b"g", "\ud800"])
 def test_a_name_that_is_none_is_refused_at_the_call(group: Any) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.testing.Mesh() as memory, memory.connect() as m:
             with pytest.raises(mesh.BadName):
                 m.subscribe("k", group=group)
@@ -128,4 +128,4 @@ def test_a_name_that_is_none_is_refused_at_the_call(group: Any) -> None:
                 with pytest.raises(mesh.BadArgument):
                     ask("k", group="g", initial="no")  # type: ignore[call-overload, arg-type]
 
-    run(story())
+    run(scenario())

@@ -11,7 +11,7 @@ from mesh.client.subscription import Subscription
 from mesh.errors import BadContent, BadPattern, BadQuery, Closed, SlowConsumer
 from mesh.wire import commands as c
 from mesh.wire.envelope import INITIAL
-from tests.mesh.client.wired import Wired, story, turns
+from tests.mesh.client.wired import Wired, scenario, turns
 from tests.mesh.envelopes import envelope
 from tests.waiting import LIMIT, eventually
 
@@ -23,7 +23,7 @@ def used(s: Subscription) -> int:
     return sum(strand.used for strand in s._intake.strands if isinstance(strand, Intake))
 
 
-@story
+@scenario
 async def test_what_was_taken_singly_counts_when_it_is_left(it: Wired) -> None:
     async with it.client.subscribe("k") as s:
         it.deliver(1, envelope("a b"))
@@ -32,7 +32,7 @@ async def test_what_was_taken_singly_counts_when_it_is_left(it: Wired) -> None:
     assert used(s) == 1
 
 
-@story
+@scenario
 async def test_what_is_left_of_a_batch_does_not_count_and_can_still_be_read(it: Wired) -> None:
     async with it.client.subscribe("k") as s:
         it.deliver(1, envelope("a b c"))
@@ -42,7 +42,7 @@ async def test_what_is_left_of_a_batch_does_not_count_and_can_still_be_read(it: 
     assert [message async for message in s] == [] and used(s) == 1
 
 
-@story
+@scenario
 async def test_what_is_left_of_a_batch_of_an_inbox_is_the_first_that_comes_when_it_is_opened_again(
     it: Wired,
 ) -> None:
@@ -55,7 +55,7 @@ async def test_what_is_left_of_a_batch_of_an_inbox_is_the_first_that_comes_when_
     assert used(s) == 1
 
 
-@story
+@scenario
 async def test_a_batch_whose_use_failed_does_not_count_and_is_given_again_whole(it: Wired) -> None:
     for n in range(2):
         with contextlib.suppress(ValueError):
@@ -67,7 +67,7 @@ async def test_a_batch_whose_use_failed_does_not_count_and_is_given_again_whole(
     assert used(s) == 0
 
 
-@story
+@scenario
 async def test_an_inbox_that_is_left_ends_and_goes_on_when_it_is_opened_again(it: Wired) -> None:
     s = it.client.inbox()
     async with s:
@@ -83,7 +83,7 @@ async def test_an_inbox_that_is_left_ends_and_goes_on_when_it_is_opened_again(it
     assert (await waiting, used(s)) == (None, 3)
 
 
-@story
+@scenario
 async def test_what_arrived_can_be_taken_after_the_end_and_then_the_end_is_told(it: Wired) -> None:
     async with it.client.subscribe("k") as s:
         it.deliver(1, envelope("a"))
@@ -94,7 +94,7 @@ async def test_what_arrived_can_be_taken_after_the_end_and_then_the_end_is_told(
     assert not [said for said in it.wire.said if isinstance(said, c.Unsubscribe)][1:], "told once"
 
 
-@story
+@scenario
 async def test_who_gives_up_entering_leaves_nothing_at_the_node(it: Wired) -> None:
     it.wire.is_deaf = True
     s = it.client.subscribe("k")
@@ -109,7 +109,7 @@ async def test_who_gives_up_entering_leaves_nothing_at_the_node(it: Wired) -> No
     assert not [said for said in again if isinstance(said, c.Subscribe)]
 
 
-@story
+@scenario
 async def test_what_is_counted_elsewhere_is_still_told_to_the_node_later(it: Wired) -> None:
     """The first acknowledgement from another thread fails, and no later one."""
     async with it.client.subscribe("k") as s:
@@ -125,7 +125,7 @@ async def test_what_is_counted_elsewhere_is_still_told_to_the_node_later(it: Wir
         )
 
 
-@story
+@scenario
 async def test_a_subscription_of_a_client_that_is_closed_ends(it: Wired) -> None:
     async with it.client.subscribe("k") as s:
         it.deliver(1, envelope("a"))
@@ -135,14 +135,14 @@ async def test_a_subscription_of_a_client_that_is_closed_ends(it: Wired) -> None
         await s.__aenter__()
 
 
-@story
+@scenario
 async def test_who_reads_what_was_never_entered_is_told_and_does_not_wait_for_ever(it: Wired) -> None:
     for s in (it.client.subscribe("k"), it.client.subscribe("a", "b"), it.client.inbox()):
         with pytest.raises(Closed, match="not open"):
             await asyncio.wait_for(anext(s), LIMIT)
 
 
-@story
+@scenario
 async def test_one_that_was_left_is_not_entered_again_but_an_inbox_is(it: Wired) -> None:
     for s in (it.client.subscribe("k"), it.client.subscribe("a", "b")):
         async with s:
@@ -156,7 +156,7 @@ async def test_one_that_was_left_is_not_entered_again_but_an_inbox_is(it: Wired)
             await anext(inbox)
 
 
-@story
+@scenario
 async def test_one_that_is_open_is_not_entered_again(it: Wired) -> None:
     async with it.client.subscribe("k") as s:
         with pytest.raises(BadQuery, match=r"The subscription is open already\."):
@@ -165,7 +165,7 @@ async def test_one_that_is_open_is_not_entered_again(it: Wired) -> None:
         assert (await anext(s)).key == "a"
 
 
-@story
+@scenario
 async def test_a_retained_value_of_another_type_is_left_out_and_ends_nothing(it: Wired) -> None:
     said: list[str] = []
     heard = logging.Handler(logging.WARNING)
@@ -185,7 +185,7 @@ async def test_a_retained_value_of_another_type_is_left_out_and_ends_nothing(it:
     assert len(said) == 2 and "The content of a from" in said[0] and said[1].endswith("1 more were skipped.")
 
 
-@story
+@scenario
 async def test_a_key_with_wildcards_of_another_system_is_refused_with_the_pattern(it: Wired) -> None:
     for asked in ({"key": "a/*"}, {"pattern": "a/*"}, {"pattern": ["b", "a/*"]}):
         with pytest.raises(BadPattern, match=r"Write it as 'a/\+'"):

@@ -17,7 +17,7 @@ import mesh
 from mesh import sync
 from mesh.client.client import Client
 from mesh.errors import BadKey, BadType, LocalError
-from tests.mesh.client.wired import Wired, story, wired
+from tests.mesh.client.wired import Wired, scenario, wired
 from tests.mesh.meshes import LIMIT, mesh_of, take
 
 
@@ -138,7 +138,7 @@ def test_a_blocking_client_publishes_in_the_trace_of_its_thread(spans: InMemoryS
 
 
 def test_without_it_nothing_is_carried_and_nothing_imported() -> None:
-    @story
+    @scenario
     async def told(it: Wired) -> None:
         it.post()
         builder = it.client._core.publisher.accumulator.builder

@@ -14,12 +14,15 @@ def test_a_name_that_may_become_a_node_here_is_not_refused_for_the_lack_of_keys(
                 NodeNotFound,
                 match=r"and nas\S+ cannot be dialed as a host: this user has no keys for mesh 'lab'",
             ):
-                NodeAddress(name, "lab", environ).find("")
+                NodeAddress(name, "lab", environ).find_access("")
             with pytest.raises(NodeNotFound):
-                NodeAddress(None, "lab", {**environ, "MESH_URL": name}).find("")
+                NodeAddress(None, "lab", {**environ, "MESH_URL": name}).find_access("")
         with pytest.raises(KeysRefused):
-            NodeAddress("tcp://nas.example.com", "lab", environ).find("")
-        assert NodeAddress("nas.example.com", None, environ).find("").address == "tcp://nas.example.com:7710"
+            NodeAddress("tcp://nas.example.com", "lab", environ).find_access("")
+        assert (
+            NodeAddress("nas.example.com", None, environ).find_access("").address
+            == "tcp://nas.example.com:7710"
+        )
 
 
 def test_addresses_are_told_from_names() -> None:

@@ -146,7 +146,7 @@ async def wired(kind: type[HeardWire] = HeardWire, client: Client | None = None)
         await client.close(drain=False)
 
 
-def story(test: Callable[[Wired], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+def scenario(test: Callable[[Wired], Coroutine[Any, Any, None]]) -> Callable[[], None]:
     """Run the test in an event loop of its own, with a client of its own."""
 
     @functools.wraps(test)

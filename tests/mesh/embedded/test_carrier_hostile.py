@@ -18,7 +18,7 @@ from mesh.wire.limits import CHUNK
 from tests.each import each
 from tests.mesh.embedded.own import place, runtime
 from tests.mesh.meshes import LIMIT, eventually
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 GOOD = Envelope(b"s" * 16, "D", 1, 2, ("a", "b"), 2, 3, b"xxxyyy", array("H", [0, 1]).tobytes())
 ODD: list[Any] = [
@@ -128,9 +128,9 @@ HOSTILE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("names", stories([list(HOSTILE)[:4], list(HOSTILE)[4:]]), ids=("some", "others"))
+@pytest.mark.parametrize("names", scenarios([list(HOSTILE)[:4], list(HOSTILE)[4:]]), ids=("some", "others"))
 def test_hostile_values_harm_neither_the_node_nor_its_peers(names: list[str]) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as m, here.node("arm", m) as peer:
                 async with peer.subscribe(pattern="#") as sub:
@@ -146,11 +146,11 @@ def test_hostile_values_harm_neither_the_node_nor_its_peers(names: list[str]) ->
                     assert runtime(each).driver.why is None
                     assert (await each.call("info"))["name"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_content_that_changes_after_it_was_published_is_that_of_the_moment() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as m:
                 async with m.subscribe("k") as sub:
@@ -163,11 +163,11 @@ def test_content_that_changes_after_it_was_published_is_that_of_the_moment() -> 
                         await receipt
                     assert [(await anext(sub)).content for _ in range(2)] == [b"before", b"after!"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_the_node_replies_is_the_callers_own() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as m:
                 first = await m.call("info")
@@ -176,4 +176,4 @@ def test_what_the_node_replies_is_the_callers_own() -> None:
                 with pytest.raises(MeshError):
                     await m.call("info", nonsense=object())
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -35,7 +35,7 @@ def is_heard_after(m: Any, name: str, before: float) -> bool:
 
 
 def test_the_first_message_between_two_programs_comes() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as robot, here.node("arm", robot) as arm:
                 async with arm.subscribe("joint/1") as sub:
@@ -46,11 +46,11 @@ def test_the_first_message_between_two_programs_comes() -> None:
                 assert [hop.node for hop in message.route] == ["robot", "arm"]
                 assert robot.name.startswith("/node/robot/client/")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_all_verbs_are_there_and_large_contents_pass() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             large = {**SETTINGS, "limits": {"max_content": 8 << 20}}
             async with here.node("robot", client="joe", config=large) as m:
@@ -67,11 +67,11 @@ def test_all_verbs_are_there_and_large_contents_pass() -> None:
                 assert (await m.call("info"))["name"] == "robot"
                 assert 0 < await m.ping() < LIMIT
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_program_elsewhere_finds_it_as_any_other_node() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as m:
                 async with mesh.connect(environ=here.environ) as guest:
@@ -80,7 +80,7 @@ def test_a_program_elsewhere_finds_it_as_any_other_node() -> None:
                         await m.publish("k", b"1")
                         assert (await anext(sub)).content == b"1"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> None:
@@ -104,7 +104,7 @@ def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> N
                 events.append(following.result().kind)
             following.cancel()
 
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("awake") as m:
                 address = address_of(m)
@@ -126,7 +126,7 @@ def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> N
                     await eventually(lambda: not thread.is_alive())
         assert not events  # the connection to its node stayed up
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 class _Beside:
@@ -138,11 +138,11 @@ class _Beside:
 
 
 def test_a_node_whose_loop_stands_still_does_not_stop_its_program() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as m:
                 held, goes_on = threading.Event(), threading.Event()
-                loop = m._home.open().loop
+                loop = m._home.node_thread().loop
                 loop.call_soon_threadsafe(held.set)
                 loop.call_soon_threadsafe(goes_on.wait, LIMIT)
                 await eventually(held.is_set)
@@ -153,7 +153,7 @@ def test_a_node_whose_loop_stands_still_does_not_stop_its_program() -> None:
                 goes_on.set()
                 assert (await waiting).ok
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 async def is_heard(m: Any) -> bool:
@@ -166,7 +166,7 @@ async def _result(receipt: mesh.Receipt) -> mesh.Published:
 
 
 def test_two_of_one_name_in_one_process_are_refused_by_name() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             second = here.node("robot")
             async with here.node("robot") as m:
@@ -184,11 +184,11 @@ def test_two_of_one_name_in_one_process_are_refused_by_name() -> None:
             with pytest.raises(Closed, match="opened before"):
                 await m.__aenter__()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_is_not_let_in_by_his_own_node_may_try_again() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             m = here.node("robot", client="robot")  # a node has this name
             for _ in range(2):
@@ -196,7 +196,7 @@ def test_who_is_not_let_in_by_his_own_node_may_try_again() -> None:
                     await m.__aenter__()
             assert not [thread for thread in threading.enumerate() if thread.name == "mesh-node"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_from_another_loop_it_is_neither_used_nor_closed() -> None:
@@ -205,17 +205,17 @@ def test_from_another_loop_it_is_neither_used_nor_closed() -> None:
             with pytest.raises(WrongLoop):
                 await use
 
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as m:
                 await asyncio.to_thread(lambda: asyncio.run(elsewhere(m)))
                 assert (await m.publish("k", b"x")).ok
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_error_in_the_thread_of_the_node_ends_its_client_by_name() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             m = here.node("robot")
             await m.__aenter__()
@@ -227,7 +227,7 @@ def test_an_error_in_the_thread_of_the_node_ends_its_client_by_name() -> None:
                     raise ZeroDivisionError("planted")
 
                 core.tick = fails  # type: ignore[assignment]
-                m._home.open().loop.call_soon_threadsafe(runtime(m).driver._tick_now)
+                m._home.node_thread().loop.call_soon_threadsafe(runtime(m).driver._tick_now)
                 with pytest.raises(CoreFailed, match="planted"):
                     await waiting
                 with pytest.raises(CoreFailed, match="planted"):
@@ -237,11 +237,11 @@ def test_an_error_in_the_thread_of_the_node_ends_its_client_by_name() -> None:
             async with here.node("robot") as m:
                 assert (await m.publish("k", b"x")).ok
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_it_ends_when_it_is_told_to_and_says_so() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot") as m:
                 await m.call("down")
@@ -249,7 +249,7 @@ def test_it_ends_when_it_is_told_to_and_says_so() -> None:
                 with pytest.raises(Closed, match="The node robot has ended"):
                     await m.publish("k", b"x")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_nothing_is_left_of_three_that_were_opened_and_closed() -> None:
@@ -261,7 +261,7 @@ def test_nothing_is_left_of_three_that_were_opened_and_closed() -> None:
         gc.collect()
         return len(os.listdir("/proc/self/fd")), {thread.name for thread in threading.enumerate()}
 
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             await once(here)
             before = left()
@@ -269,11 +269,11 @@ def test_nothing_is_left_of_three_that_were_opened_and_closed() -> None:
                 await once(here)
             assert left() == before
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_with_data_what_is_persistent_survives_and_without_it_nothing_does() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             for data in (Path(here.environ["MESH_STATE_DIR"]) / "kept", None):
                 async with here.node("robot", data=data) as m:
@@ -281,11 +281,11 @@ def test_with_data_what_is_persistent_survives_and_without_it_nothing_does() -> 
                 async with here.node("robot", data=data) as m:
                     assert [message.content for message in await m.get("k")] == ([b"kept"] if data else [])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_it_says_goodbye() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("stays") as m:
                 async with here.node("goes", m):
@@ -294,12 +294,12 @@ def test_it_says_goodbye() -> None:
                 fates = {x.node.name: x.state for x in runtime(m).core.parts.neighbours.membership.all()}
                 assert fates["goes"] is NodeLife.LEFT
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.001, 0.01, 0.03])
 def test_who_is_cancelled_while_it_opens_leaves_nothing(pause: float) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             m = here.node("robot")
             opening = asyncio.ensure_future(m.__aenter__())
@@ -313,7 +313,7 @@ def test_who_is_cancelled_while_it_opens_leaves_nothing(pause: float) -> None:
             async with here.node("robot") as again:  # its directory is no longer locked
                 assert (await again.publish("k", b"x")).ok
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_from_code_without_a_loop() -> None:
@@ -328,7 +328,7 @@ def test_from_code_without_a_loop() -> None:
 
 
 def test_what_it_owes_others_leaves_before_it_does() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("stays") as m, m.subscribe("k") as sub:
                 async with here.node("goes", m) as other:
@@ -337,11 +337,11 @@ def test_what_it_owes_others_leaves_before_it_does() -> None:
                 found = [message.content for message in await take(sub, 5_001)]
                 assert [int(content) for content in found if content != b"ready"] == list(range(5_000))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_takes_nothing_does_not_keep_it_for_ever() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("stays") as m, m.subscribe("k"):
                 other = here.node("goes", m)
@@ -349,21 +349,21 @@ def test_who_takes_nothing_does_not_keep_it_for_ever() -> None:
                 await eventually(lambda: is_heard(other))
                 other._timeout = 0.3
                 goes_on = threading.Event()
-                m._home.open().loop.call_soon_threadsafe(goes_on.wait, LIMIT)
+                m._home.node_thread().loop.call_soon_threadsafe(goes_on.wait, LIMIT)
                 for _ in range(10):
                     await other.publish("k", b"x")
                 with pytest.raises(MeshTimeout, match="closed before its receivers"):
                     await other.close()
                 goes_on.set()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.slow
 def test_nobody_has_to_be_told_of_the_other() -> None:
     cluster = f"test-{secrets.token_hex(4)}"
 
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("robot", mdns=True, cluster=cluster) as robot:
                 async with here.node("arm", mdns=True, cluster=cluster) as arm:
@@ -373,4 +373,4 @@ def test_nobody_has_to_be_told_of_the_other() -> None:
                         assert (await anext(sub)).content == b"ready"
                         assert alive(robot) == alive(arm) == {"robot", "arm"}
 
-    asyncio.run(story())
+    asyncio.run(scenario())

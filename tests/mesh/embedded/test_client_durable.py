@@ -26,7 +26,7 @@ async def texts(jobs: mesh.Consumer[object], n: int) -> list[tuple[str, bool]]:
 
 
 def test_what_was_published_before_its_node_ended_is_there_when_it_is_back() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             data = Path(here.environ["MESH_STATE_DIR"]) / "kept"
             async with here.node("heron", data=data) as m:
@@ -43,11 +43,11 @@ def test_what_was_published_before_its_node_ended_is_there_when_it_is_back() -> 
                 assert [again for _, again in found][:2] == [True, True]
                 await m.unsubscribe("audit")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_two_nodes_know_it_and_keep_what_each_is_master_of() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("heron") as m, here.node("egret", m) as other:
                 await eventually(lambda: knows_both(m))
@@ -56,4 +56,4 @@ def test_two_nodes_know_it_and_keep_what_each_is_master_of() -> None:
                 async with other.subscribe("k", durable="audit") as jobs:
                     assert await texts(jobs, 1) == [("theirs", False)]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -14,7 +14,7 @@ import pytest
 from mesh.discovery.member import NodeLife
 from tests.mesh.embedded.own import Place, address_of, place, runtime
 from tests.mesh.meshes import LIMIT, eventually
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 BEGIN = """
 import asyncio, gc, os, signal, sys, threading, time
@@ -34,7 +34,7 @@ async def opened():
 
 """
 
-STORIES = {
+SCENARIOS = {
     "the end of the program": """
         loop = asyncio.new_event_loop()
         m = loop.run_until_complete(opened())
@@ -143,7 +143,7 @@ STORIES = {
 
 async def told(here: Place, name: str, seed: str) -> str:
     """Run the program of a scenario, and return an empty string, or a description of its failure."""
-    program = BEGIN + textwrap.dedent(STORIES[name]) + "print('over')\n"
+    program = BEGIN + textwrap.dedent(SCENARIOS[name]) + "print('over')\n"
     command = [sys.executable, "-W", "ignore::ResourceWarning", "-c", program, seed]
     process = await asyncio.create_subprocess_exec(*command, env=here.environ, stdout=-1, stderr=-1)
     try:
@@ -158,13 +158,15 @@ async def told(here: Place, name: str, seed: str) -> str:
 
 
 @pytest.mark.timeout(600)  # each step has its own limit
-@pytest.mark.parametrize("names", stories([list(STORIES)[:1], list(STORIES)[1:]]), ids=("some", "others"))
+@pytest.mark.parametrize(
+    "names", scenarios([list(SCENARIOS)[:1], list(SCENARIOS)[1:]]), ids=("some", "others")
+)
 def test_a_program_that_ends_takes_its_node_along_and_others_hear_it(names: list[str]) -> None:
     def fate(m: Any) -> object:
         member = runtime(m).core.parts.neighbours.membership.by_name("robot")
         return member and member.state
 
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         said = []
         with place() as here:
             async with here.node("stays") as m, m.subscribe("here") as sub:
@@ -176,13 +178,13 @@ def test_a_program_that_ends_takes_its_node_along_and_others_hear_it(names: list
                         said.append(f"{name}: no goodbye, but {fate(m)}")
         return said
 
-    assert not [text for text in asyncio.run(story()) if text]
+    assert not [text for text in asyncio.run(scenario()) if text]
 
 
 @pytest.mark.smoke
 @pytest.mark.slow
 def test_a_process_that_is_killed_leaves_its_name_to_the_next() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with place() as here:
             async with here.node("stays") as m, m.subscribe("here"):
                 program = BEGIN + "asyncio.run(opened()); os.kill(os.getpid(), signal.SIGKILL)"
@@ -194,4 +196,4 @@ def test_a_process_that_is_killed_leaves_its_name_to_the_next() -> None:
                     assert (await after.publish("k", b"x")).ok
                 assert os.listdir(os.path.join(here.environ["MESH_STATE_DIR"], "nodes")) == ["stays.json"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

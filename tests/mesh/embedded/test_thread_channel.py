@@ -33,7 +33,7 @@ async def until_over(reader: Reader) -> None:
 
 
 def test_what_another_thread_puts_comes_once_and_in_order() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         reader = Reader()
         lane = ThreadChannel(asyncio.get_running_loop(), reader.hear)
 
@@ -50,13 +50,13 @@ def test_what_another_thread_puts_comes_once_and_in_order() -> None:
         assert reader.all == list(range(20_000))
         assert max(map(len, reader.turns)) <= TURN and reader.ends == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_it_wakes_its_reader_once_a_turn_and_never_calls_it_within_a_put(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         reader, loop = Reader(), asyncio.get_running_loop()
         woken: list[object] = []
         wake = loop.call_soon_threadsafe
@@ -76,7 +76,7 @@ def test_it_wakes_its_reader_once_a_turn_and_never_calls_it_within_a_put(
             await asyncio.sleep(0)
         assert reader.all == list(range(3 * TURN)) and len(woken) == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_it_is_bounded_while_nobody_reads_and_after_the_loop_has_ended() -> None:
@@ -92,7 +92,7 @@ def test_it_is_bounded_while_nobody_reads_and_after_the_loop_has_ended() -> None
 
 
 def test_what_was_stopped_is_heard_no_more_and_what_comes_behind_the_end_is_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         first, second = Reader(), Reader()
         loop = asyncio.get_running_loop()
         stopped, ended = ThreadChannel(loop, first.hear), ThreadChannel(loop, second.hear)
@@ -104,11 +104,11 @@ def test_what_was_stopped_is_heard_no_more_and_what_comes_behind_the_end_is_noth
         await until_over(second)
         assert (first.turns, second.all, second.ends) == ([], [1], 1)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_look_takes_what_is_there_now() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         reader = Reader()
         lane = ThreadChannel(asyncio.get_running_loop(), reader.hear)
         lane.put_item(1)
@@ -117,4 +117,4 @@ def test_a_look_takes_what_is_there_now() -> None:
         await asyncio.sleep(0)
         assert reader.all == [1]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -17,7 +17,7 @@ def test_nothing_leaves_for_a_while_and_then_one() -> None:
     assert trials and trials.holds(KEY, 1) and trials.holds(KEY, 3) and not trials.holds(OTHER, 1)
     assert trials.deadline() == SHORTEST and not trials.due_keys(SHORTEST - 0.01)
     assert trials.due_keys(SHORTEST) == [KEY]
-    trials.begin(KEY, 1)
+    trials.begin_attempt(KEY, 1)
     assert trials.attempts() == [(KEY, 1)] and trials.deadline() is None and not trials.due_keys(100.0)
     assert not trials.holds(KEY, 1) and trials.holds(KEY, 2)
 
@@ -29,14 +29,14 @@ def test_each_trial_in_vain_makes_the_while_twice_as_long() -> None:
         assert until is not None
         lengths.append(until - now)
         now = until
-        trials.begin(KEY, 1)
+        trials.begin_attempt(KEY, 1)
         trials.record_refusal(KEY, now, 1)
     assert lengths[:3] == [SHORTEST, 2 * SHORTEST, 4 * SHORTEST] and lengths[-1] == LONGEST
 
 
 def test_what_had_left_before_counts_for_nothing() -> None:
     trials = refused(1)
-    trials.begin(KEY, 1)
+    trials.begin_attempt(KEY, 1)
     trials.record_refusal(KEY, 1.0, 2)
     assert not trials.record_arrival(KEY, 3)
     assert trials.attempts() == [(KEY, 1)]
@@ -45,7 +45,7 @@ def test_what_had_left_before_counts_for_nothing() -> None:
 def test_all_may_leave_when_what_was_tried_is_answered() -> None:
     trials = refused(1)
     assert not trials.record_arrival(KEY, 1), "it was not tried yet"
-    trials.begin(KEY, 1)
+    trials.begin_attempt(KEY, 1)
     assert trials.record_arrival(KEY, 1) and not trials.holds(KEY, 2) and not trials
     trials.record_refusal(KEY, 5.0, 2)
     assert trials.deadline() == 5.0 + SHORTEST, "it begins anew"

@@ -31,8 +31,8 @@ def test_each_waiter_gets_its_part_and_unexpected_answers_change_nothing() -> No
 def test_an_answer_that_is_not_final_frees_bytes_and_keeps_the_numbers() -> None:
     it = flight(("heron", 1, 4, 400))
     assert it.apply_answer("s", 1, 4, is_final=False) == [("heron", 1, 4, 400)]
-    assert it.covers("s", "heron", 1, 4) and not it.covers("s", "heron", 4, 5)
-    assert not it.covers("s", "wren", 1, 1) and not it.covers("t", "heron", 1, 1)
+    assert it.has_range("s", "heron", 1, 4) and not it.has_range("s", "heron", 4, 5)
+    assert not it.has_range("s", "wren", 1, 1) and not it.has_range("t", "heron", 1, 1)
     assert it.apply_answer("s", 1, 4) == [("heron", 1, 4, 0)]
 
 

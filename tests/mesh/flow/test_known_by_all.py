@@ -21,7 +21,7 @@ def test_E21_one_lookup_for_an_address_and_answers_in_order() -> None:
     lookups.when(X, 1, 0.0, first)
     lookups.when(X, 1, 0.0, lambda: said.append("p2"), is_known=True)
     assert said == [] and len(lookups) == 1
-    lookups.review(0.1, lambda name: 1)
+    lookups.end_waits(0.1, lambda name: 1)
     assert said == ["p1", "p2", "within p1"] and len(lookups) == 0
     lookups.when(X, 1, 0.2, lambda: said.append("p3"), is_known=True)
     assert said[3:] == ["p3"] and lookups.deadline is None
@@ -56,7 +56,7 @@ def test_laws_1_and_2_waits_end_in_order_and_in_time(steps: list[tuple[str, str,
             ended[key] += 1
             if is_nested:
                 wait(key, False)
-                waits.review(now, lambda key: known[key])
+                waits.end_waits(now, lambda key: known[key])
 
         waits.when(key, newest[key], now, then, newest[key] <= known[key])
 
@@ -66,13 +66,13 @@ def test_laws_1_and_2_waits_end_in_order_and_in_time(steps: list[tuple[str, str,
             wait(key, what == "nested")
         elif what == "know":
             known[key] = max(known[key], n)
-            waits.review(now, lambda key: known[key], (key,))
+            waits.end_waits(now, lambda key: known[key], (key,))
         else:
             now += n / 2
             open_ones = {key: begun[key][ended[key] :] for key in begun}
             late = {key: [v for v, until in some if until <= now] for key, some in open_ones.items()}
             assert waits.late(now) == {key: max(some) for key, some in late.items() if some}
-            waits.review(now, lambda key: known[key])
+            waits.end_waits(now, lambda key: known[key])
         left = {key: begun[key][ended[key] :] for key in begun if begun[key][ended[key] :]}
         if what in ("know", "time"):
             assert key not in left or (left[key][0][0] > known[key] and left[key][0][1] > now)

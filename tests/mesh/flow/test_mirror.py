@@ -80,7 +80,7 @@ class Stage:
         while self.transit[who] and n:
             n -= 1
             number, confirms, rows = self.transit[who].popleft()
-            self.rows[who].receive(ME, number, who)
+            self.rows[who].record_number(ME, number, who)
             for key, amount, changed in rows:
                 if who == WHOLE or key in self.wish:
                     self.rows[who].record(ME, key, amount)
@@ -145,9 +145,9 @@ def test_what_was_not_sent_cannot_be_acknowledged_and_a_hole_is_an_error() -> No
     assert list(mirror.updates()) == [("heron", (1, -1, ("a", "b")))] and mirror.known_to("heron") == -1
     with pytest.raises(RemoteError, match="heron acknowledged update 2, but 1 were sent") as forged:
         mirror.acknowledged("heron", 2, "heron")
-    rows.receive(ME, 1, "heron")
+    rows.record_number(ME, 1, "heron")
     with pytest.raises(RemoteError, match="heron sent group update 3, but 2 was expected") as hole:
-        rows.receive(ME, 3, "heron")
+        rows.record_number(ME, 3, "heron")
     assert (forged.value.code, hole.value.code) == ("FORGED_ACK", "OUT_OF_ORDER")
     rows.remove_node(ME)
-    rows.receive(ME, 1, "heron")
+    rows.record_number(ME, 1, "heron")

@@ -191,7 +191,7 @@ class Campaign:
 
     def check_accounts(self, node: SimNode) -> None:
         """Check that the counters have one outcome per message, at the publisher's node and per receiver."""
-        m = node.core.parts.status.info().metrics
+        m = node.core.parts.status.node_info().metrics
         last_words = m["client_routed"] + m["client_unrouted"] + m["client_refused"]
         assert (m["client_published"], m["client_held"]) == (last_words, 0)
         fates = ("delivered", "sent_to_peers", "dropped", "expired_waiting", "buried", "pending")

@@ -5,13 +5,13 @@ import pytest
 from tests.simulation import SimNode
 
 # Tests of the traffic between nodes: interest, routes, direct messages, values, buffers, and crashes.
-STORIES = (
+SCENARIOS = (
     "asking.test_erasing", "delivery.test_cache", "delivery.test_router", "forwarding.test_deciding",
     "forwarding.test_forwarder", "forwarding.test_forwarder_several_masters", "forwarding.test_tailback",
     "peers.test_dialler", "subscribers.test_datalink_crashes", "subscribers.test_inboxes",
     "test_node_promises",
 )  # fmt: skip
-MODULES = frozenset(f"tests.mesh.kernel.{story}" for story in STORIES)
+MODULES = frozenset(f"tests.mesh.kernel.{scenario}" for scenario in SCENARIOS)
 MIXED = ((1, 2), (2, 1))  # newest wire version of each node, in turn
 
 

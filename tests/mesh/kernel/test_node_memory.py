@@ -7,7 +7,7 @@ import pytest
 
 from mesh.wire.envelope import Envelope
 from tests.mesh.kernel.masters import RUGBY, cluster
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 
 SOME, MANY = 60, 200  # envelopes
@@ -40,7 +40,7 @@ CASES: list[Case] = [
 ]
 
 
-@pytest.mark.parametrize("case", stories(reversed(CASES)))
+@pytest.mark.parametrize("case", scenarios(reversed(CASES)))
 def test_a_node_keeps_no_envelope_that_has_had_its_last_word(case: Case) -> None:
     """Each publisher is at another distance from the master. In the last case the subscriber is."""
     where, reading, say = case

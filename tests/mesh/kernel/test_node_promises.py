@@ -5,7 +5,7 @@ import pytest
 from mesh.wire.commands import Call
 from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.kernel.campaign import Campaign, Masters
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -104,8 +104,8 @@ def test_a_broken_connection_loses_and_doubles_nothing() -> None:
     assert subscription.contents == numbers(0, 200)
 
 
-@pytest.mark.parametrize("victims", stories(["ab", "a", "b"]))
-@pytest.mark.parametrize("seed", stories(range(5)))
+@pytest.mark.parametrize("victims", scenarios(["ab", "a", "b"]))
+@pytest.mark.parametrize("seed", scenarios(range(5)))
 def test_what_was_answered_survives_kill_9(victims: str, seed: int) -> None:
     net = SimNetwork(seed)
     nodes = dict(zip("abc", net.mesh("a", "b", "c"), strict=True))
@@ -213,30 +213,30 @@ def test_a_vanished_client_is_waited_for_and_then_given_up() -> None:
 
 
 # Only a few seeds: the simulator has more, with more faults (tools/simulate).
-@pytest.mark.parametrize("seed", stories(range(3)))
-def test_a_random_story_keeps_every_promise(seed: int) -> None:
-    story = Campaign(seed, nodes=2 + seed % 3, subscribers=2 + seed % 4)
-    story.run(8.0, faults=2.0)
-    story.check()
+@pytest.mark.parametrize("seed", scenarios(range(3)))
+def test_a_random_scenario_keeps_every_promise(seed: int) -> None:
+    scenario = Campaign(seed, nodes=2 + seed % 3, subscribers=2 + seed % 4)
+    scenario.run(8.0, faults=2.0)
+    scenario.check()
 
 
 # The first two seeds, and those that found a fault once.
-@pytest.mark.parametrize("seed", stories([0, 1, 176, 328, 340, 522, 556, 1002, 1009, 1056]))
-def test_a_random_story_with_masters_and_ways_keeps_every_promise(seed: int) -> None:
-    story = Masters(seed, subscribers=4)
-    story.run(8.0)
-    story.check()
+@pytest.mark.parametrize("seed", scenarios([0, 1, 176, 328, 340, 522, 556, 1002, 1009, 1056]))
+def test_a_random_scenario_with_masters_and_ways_keeps_every_promise(seed: int) -> None:
+    scenario = Masters(seed, subscribers=4)
+    scenario.run(8.0)
+    scenario.check()
 
 
 @pytest.mark.slow  # for its length
 @pytest.mark.parametrize(("newest", "seed"), [((1, 2), 1), ((2, 1, 1), 4)])
-def test_a_random_story_in_a_mesh_of_two_releases_keeps_every_promise(
+def test_a_random_scenario_in_a_mesh_of_two_releases_keeps_every_promise(
     newest: tuple[int, ...], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SimNode, "newest", newest)
-    for story in (Campaign(seed, nodes=4, subscribers=4), Masters(seed, subscribers=4)):
-        story.run(8.0)
-        story.check()
+    for scenario in (Campaign(seed, nodes=4, subscribers=4), Masters(seed, subscribers=4)):
+        scenario.run(8.0)
+        scenario.check()
 
 
 def test_an_erase_that_is_asked_again_while_it_goes_to_the_disk_is_answered_all_the_same() -> None:

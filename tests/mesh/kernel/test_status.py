@@ -60,7 +60,7 @@ def test_a_program_that_ends_before_it_is_welcomed_left_on_purpose() -> None:
 
 
 def test_a_client_counts_those_that_are_there_unless_it_asks_for_all() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", "b") as made, made.connect("a") as joe:
             assert [node.name for node in await joe.nodes()] == ["a", "b"]
             await made.nodes["b"].close()
@@ -68,4 +68,4 @@ def test_a_client_counts_those_that_are_there_unless_it_asks_for_all() -> None:
             assert [node.name for node in await joe.nodes()] == ["a"]
             assert [(node.name, node.state) for node in await joe.nodes(all=True)][1:] == [("b", "left")]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -8,7 +8,7 @@ from mesh.links.table import LinkAction, LinkEvent, LinkState
 from tests.mesh.links.test_link import OWN, SAY
 
 CHANGES = {LinkEvent.ADDRESS, LinkEvent.RESTARTED, LinkEvent.ALLOWED, LinkEvent.REACHED}
-STORY = st.lists(st.tuples(st.sampled_from([*SAY, LinkEvent.DUE]), st.floats(0, 100)), max_size=60)
+SCENARIO = st.lists(st.tuples(st.sampled_from([*SAY, LinkEvent.DUE]), st.floats(0, 100)), max_size=60)
 
 
 def tell(link: Link, event: LinkEvent, now: float) -> tuple[LinkAction, ...]:
@@ -30,11 +30,11 @@ def check(link: Link) -> None:
     assert link.attempt >= 1
 
 
-@given(STORY, st.integers())
-def test_whatever_happens_the_laws_of_a_link_hold(story: list[tuple[LinkEvent, float]], seed: int) -> None:
+@given(SCENARIO, st.integers())
+def test_whatever_happens_the_laws_of_a_link_hold(scenario: list[tuple[LinkEvent, float]], seed: int) -> None:
     now = 0.0
     link = Link(b"p" * 16, now, random.Random(seed).random)
-    for event, passed in story:
+    for event, passed in scenario:
         now += passed
         next_try, was_dialling, was_in = link.next_try, link.is_dialling, link.state
         actions = tell(link, event, now)
@@ -53,13 +53,13 @@ def test_whatever_happens_the_laws_of_a_link_hold(story: list[tuple[LinkEvent, f
             assert LinkAction.HANG_UP in actions
 
 
-@given(STORY, st.integers())
+@given(SCENARIO, st.integers())
 def test_a_dial_that_is_due_always_comes_and_time_never_stands_still(
-    story: list[tuple[LinkEvent, float]], seed: int
+    scenario: list[tuple[LinkEvent, float]], seed: int
 ) -> None:
     now = 0.0
     link = Link(b"p" * 16, now, random.Random(seed).random)
-    for event, passed in story:
+    for event, passed in scenario:
         now += passed
         tell(link, event, now)
     for _ in range(20):
@@ -72,13 +72,13 @@ def test_a_dial_that_is_due_always_comes_and_time_never_stands_still(
         assert (link.deadline() or 0.0) > now
 
 
-@given(STORY, st.integers())
+@given(SCENARIO, st.integers())
 def test_from_everywhere_a_peer_that_answers_is_logged_in_again(
-    story: list[tuple[LinkEvent, float]], seed: int
+    scenario: list[tuple[LinkEvent, float]], seed: int
 ) -> None:
     now = 0.0
     link = Link(b"p" * 16, now, random.Random(seed).random)
-    for event, passed in story:
+    for event, passed in scenario:
         now += passed
         tell(link, event, now)
     if link.by in ("me", "both"):

@@ -93,8 +93,8 @@ def test_nodes_are_listed_by_name(nodes: Nodes) -> None:
 def test_a_node_that_stopped_is_not_listed(nodes: Nodes) -> None:
     nodes.start("heron")
     told = nodes.tell("heron", nodes.held[0])
-    told.remove(nodes.state)
-    told.remove(nodes.state)
+    told.delete(nodes.state)
+    told.delete(nodes.state)
     assert nodes.names() == []
 
 

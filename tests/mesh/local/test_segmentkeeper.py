@@ -25,7 +25,7 @@ class Kept:
     def begin(self, *numbers: int) -> int:
         for number in numbers:
             put(self.place, segment(number))
-        return self.keeper.begin(8, 0.0)
+        return self.keeper.recover_segments(8, 0.0)
 
     def close(self, number: int, now: float, **more: Any) -> None:
         it: Segment = segment(number, **{"boot": 8, **more})

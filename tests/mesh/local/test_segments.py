@@ -20,7 +20,7 @@ from mesh.local.segments import WAITING, SegmentLog
 from mesh.snapshots import segment as segment_module
 from tests.mesh.local.snapshotting import Told, names, numbers, put_unfinished
 from tests.mesh.snapshots.lines import HOUR, UUID, line, segment
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.waiting import LIMIT, until
 
 PLENTY = 10**9
@@ -218,7 +218,7 @@ def test_while_nothing_comes_it_sleeps(start: Start, monkeypatch: pytest.MonkeyP
     assert second is not None and segment_module.SECONDS / 2 < second <= segment_module.SECONDS
 
 
-@pytest.mark.parametrize("progress", stories([23, 1, 7, 60, 104]))
+@pytest.mark.parametrize("progress", scenarios([23, 1, 7, 60, 104]))
 def test_a_killed_node_loses_no_more_than_a_moment(
     start: Start, place: Path, told: Told, progress: int
 ) -> None:

@@ -43,7 +43,7 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def writer(place: Path, told: Told) -> SegmentWriter:
     made = SegmentWriter(place, FIRST, PLENTY, told)
-    made.begin(0.0)
+    made.recover_segments(0.0)
     return made
 
 
@@ -109,7 +109,7 @@ def test_nobody_else_may_read_what_it_makes(writer: SegmentWriter, place: Path) 
 def test_the_way_to_its_directory_is_made_at_the_start(tmp_path: Path, told: Told) -> None:
     place = tmp_path / "a" / "b" / "snapshots"
     writer = SegmentWriter(place, FIRST, PLENTY, told)
-    writer.begin(0.0)
+    writer.recover_segments(0.0)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
     writer.write([line(1)], 0.0, last=True)
     assert names(place) == [str(FIRST)]
@@ -225,7 +225,7 @@ def test_a_file_in_the_place_of_its_directory_is_left_alone(tmp_path: Path, told
     place = tmp_path / "snapshots"
     place.write_text("mine")
     writer = SegmentWriter(place, FIRST, PLENTY, told)
-    writer.begin(0.0)
+    writer.recover_segments(0.0)
     assert "File exists" in told.take()
     writer.write([line(1)], 100.0)
     assert counts(writer) == (0, 0, 1)
@@ -270,7 +270,7 @@ def test_a_file_that_stands_where_it_would_write_is_left_alone(
 def test_at_its_start_it_finishes_what_was_left_and_goes_on_behind_it(place: Path, told: Told) -> None:
     put_unfinished(place, segment(4, boot=6), b'{"line":1}\n{"line":2}\n{"li')
     writer = SegmentWriter(place, FIRST, PLENTY, told)
-    writer.begin(0.0)
+    writer.recover_segments(0.0)
     assert names(place) == ["heron-1a2b3c4d-6-4.jsonl"]
     assert numbers((place / segment(4, boot=6).path).read_bytes()) == [1, 2]
     writer.write([line(1)], 0.0, last=True)
@@ -281,7 +281,7 @@ def test_a_node_restored_from_a_copy_overwrites_nothing(place: Path, told: Told)
     put(place, segment(1))
     put_unfinished(place, segment(4), b"{}\n")
     writer = SegmentWriter(place, FIRST, PLENTY, told)
-    writer.begin(0.0)
+    writer.recover_segments(0.0)
     writer.write([line(1)], 0.0, last=True)
     assert names(place) == [segment(4).name.unfinished, str(segment(1).name), str(segment(5).name)]
 
@@ -291,7 +291,7 @@ def test_closing_a_segment_makes_room_for_it(place: Path, told: Told) -> None:
         put(place, segment(number, boot=6, size=1000))
     mark(place, "_ingested.json", (2, 2), boot=6)
     writer = SegmentWriter(place, FIRST, 2500, told)
-    writer.begin(0.0)
+    writer.recover_segments(0.0)
     writer.write([line(1)], 0.0, last=True)
     assert names(place) == [str(segment(n, boot=6).name) for n in (1, 3)] + [str(FIRST)]
     assert writer.keeper.dropped == 0

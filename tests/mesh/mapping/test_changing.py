@@ -15,7 +15,7 @@ from mesh.mapping.filters import Filter
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, KeyRule, Rule, has_several
 from tests.mesh.mapping.views import up
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 D = (Rule("a", domains=("D",)), Rule("b", domains=("D",)))
 KEY = (Rule("a", keys=("k",)), Rule("b", keys=("k",)))
@@ -83,7 +83,7 @@ def test_a_key_that_has_several_leaves_patterns_and_other_keys_alone() -> None:
     assert leaves_shared(KEY, (*KEY, Rule("c", keys=("other",), patterns=("k/#",), xpaths=("//STOCK",))))
 
 
-@pytest.mark.parametrize("seed", stories(range(60), 10))
+@pytest.mark.parametrize("seed", scenarios(range(60), 10))
 def test_what_may_change_changes_nothing_that_has_several_masters(seed: int) -> None:
     """Any two sets of rules leave every shared key in every domain alone, if the change is allowed."""
     dice = random.Random(seed)

@@ -197,5 +197,5 @@ def test_rules_that_are_adopted_leave_nothing_of_the_earlier_ones(
 
     mapping = Mapping(me, before, scope)
     answers(mapping)  # the mapping remembers some answers
-    mapping.adopt(rules)
+    mapping.set_rules(rules)
     assert answers(mapping) == answers(Mapping(me, rules, scope))

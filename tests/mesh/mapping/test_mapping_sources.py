@@ -120,8 +120,8 @@ def test_all_whom_a_query_may_lead_to_some_day_are_those_nearer_to_the_master() 
         Rule("avalon", keys=("stock/ibm",)),
     )
     mapping = Mapping("bilbo", rules, "mesh")
-    assert mapping.askable("exact", "a", "SPORT") == {"frodo", "golan"}
-    assert mapping.askable("pattern", "stock/#", "SPORT") == {"frodo", "golan", "avalon"}
-    assert mapping.askable("exact", "a", "") == mapping.askable("exact", "a", "OTHER") == set()
+    assert mapping.all_masters("exact", "a", "SPORT") == {"frodo", "golan"}
+    assert mapping.all_masters("pattern", "stock/#", "SPORT") == {"frodo", "golan", "avalon"}
+    assert mapping.all_masters("exact", "a", "") == mapping.all_masters("exact", "a", "OTHER") == set()
     backed = (Rule("heron", domains=("SPORT",)), Rule("frodo", domains=("SPORT",), backup=True))
-    assert Mapping("bilbo", backed, "mesh").askable("exact", "a", "SPORT") == {"heron", "frodo"}
+    assert Mapping("bilbo", backed, "mesh").all_masters("exact", "a", "SPORT") == {"heron", "frodo"}

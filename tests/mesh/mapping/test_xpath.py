@@ -10,7 +10,7 @@ from mesh.errors import BadXPath
 from mesh.mapping.cost import MOST, MOST_TOGETHER, check_together, needed, price, reads_key
 from mesh.mapping.keyxml import Document, KeyXPath, asked, check_xml
 from mesh.mapping.xpath import LONGEST, read
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tools.compare_xpaths import differs, pairs
 from tools.models import xpaths
 
@@ -68,7 +68,7 @@ def test_what_is_not_is_not(text: str) -> None:
     assert not KeyXPath(text).matches(Document("ibm", "NEWS", STOCK))
 
 
-@pytest.mark.parametrize("seed", stories(range(8)))
+@pytest.mark.parametrize("seed", scenarios(range(8)))
 def test_chance_finds_no_pair_that_lxml_sees_otherwise(seed: int) -> None:
     assert not [what for asked, xml in pairs(400, seed) if (what := differs(asked, xml))]
 

@@ -14,7 +14,7 @@ ME, HERON = b"m" * 16, b"h" * 16  # this node, and another master
 CREDIT = Credit(bytes=400, items=3, backlog=1200)
 
 
-def parcel(
+def stored(
     position: int = 0, count: int = 1, size: int = 0, master: bytes = ME, expires: int = 0
 ) -> StoredEnvelope:
     """Return a stored envelope of a master's log, owed to one feed if it has a position.
@@ -27,7 +27,7 @@ def parcel(
 
 def inbox(*arguments: Any, **options: Any) -> Inbox:
     """Return an inbox whose expired messages are not dead-lettered, unless `bury` is given."""
-    return Inbox(*arguments, **{"bury": lambda portion, void: None, **options})
+    return Inbox(*arguments, **{"bury": lambda slice_, void: None, **options})
 
 
 class Ends:
@@ -37,22 +37,22 @@ class Ends:
         self.sent: list[EnvelopeSlice] = []
         self.released: list[StoredEnvelope] = []
 
-        def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self.sent.append(portion)
+        def send(feed: Feed, slice_: EnvelopeSlice) -> None:
+            self.sent.append(slice_)
 
         self.feed = kind(b"f", credit, send, self.released.append, **options)
 
-    def offer(self, *parcels: StoredEnvelope, now: float = 0.0) -> None:
-        for p in parcels:
+    def offer(self, *all_stored: StoredEnvelope, now: float = 0.0) -> None:
+        for p in all_stored:
             self.feed.offer(EnvelopeSlice(p), now)
 
     def take_gap(self) -> int:
         """Return how many messages were dropped and not reported yet."""
         gap: int = self.feed.gap
         self.feed.gap = 0
-        portions: list[EnvelopeSlice] = [*self.sent, *self.feed._backlog]
-        return gap + sum(portion.take_gap() for portion in portions)
+        slices: list[EnvelopeSlice] = [*self.sent, *self.feed._backlog]
+        return gap + sum(slice_.take_gap() for slice_ in slices)
 
     @property
     def positions(self) -> list[int]:
-        return [portion.parcel.position for portion in self.sent]
+        return [slice_.stored.position for slice_ in self.sent]

@@ -34,7 +34,7 @@ class Court:
 
     def look(self, entry: PendingForward, decision: Decision) -> None:
         self.looked.append(entry.serial)
-        self.onward.assign(entry, decision.hops, decision.why)
+        self.onward.set_next_hops(entry, decision.hops, decision.why)
 
     def publish(self, key: str, count: int = 1, stream: bytes = b"s" * 16) -> list[PendingForward]:
         entries = []
@@ -44,7 +44,7 @@ class Court:
             entry = self.onward.add(e, CLIENT, 0.0)
             decision = self.ruled(key)
             self.rulings.file(entry, key, decision)
-            self.onward.assign(entry, decision.hops, decision.why)
+            self.onward.set_next_hops(entry, decision.hops, decision.why)
             entries.append(entry)
         return entries
 
@@ -68,11 +68,11 @@ def test_trial_18_6_a_question_is_decided_once_and_what_goes_on_as_before_is_not
     court = Court(A="heron", B="egret", C="egret")
     for key in ("A", "B", "C", "A"):
         court.publish(key, 100)
-    court.rulings.doubt()
+    court.rulings.mark_outdated()
     court.turn()
     assert court.decided == {"A": 1, "B": 1, "C": 1} and not court.looked
     court.way["B"] = "stork"
-    court.rulings.doubt()
+    court.rulings.mark_outdated()
     while court.rulings.is_open:
         court.turn()
     assert court.decided == {"A": 2, "B": 2, "C": 2}
@@ -83,7 +83,7 @@ def test_trial_18_6_a_turn_is_bounded_and_the_next_goes_on_where_it_was() -> Non
     court = Court(A="heron")
     court.publish("A", 35)
     court.way["A"] = "egret"
-    court.rulings.doubt()
+    court.rulings.mark_outdated()
     looks = []
     while court.rulings.is_open:
         looks.append(court.turn())
@@ -97,7 +97,7 @@ def test_trial_18_6_many_questions_are_not_decided_in_one_turn_either() -> None:
     for key in keys:
         court.publish(key)
     for turn in range(1, 4):
-        court.rulings.doubt()  # undecided entries come before decided ones
+        court.rulings.mark_outdated()  # undecided entries come before decided ones
         court.turn()
         assert court.decided.total() == turn * LOOKS and max(court.decided.values()) == 1
     court.turn()
@@ -111,7 +111,7 @@ def test_trial_18_6_a_node_that_flaps_does_not_begin_it_anew() -> None:
     court.way["A"] = "egret"
     for turn in range(12):
         court.way["B"] = ("stork", "heron")[turn % 2]
-        court.rulings.doubt()
+        court.rulings.mark_outdated()
         court.turn()
     assert set(range(4, 54)) <= set(court.looked)
     assert Counter(court.looked)[53] == 1, "what is done is not done again"
@@ -122,7 +122,7 @@ def test_trial_18_6_nothing_leaves_by_an_older_decision() -> None:
     court = Court(A="heron")
     court.publish("A", 35)
     court.way["A"] = "egret"
-    court.rulings.doubt()
+    court.rulings.mark_outdated()
     assert court.left("heron") == [], "it is decided when it would leave"
     assert court.decided == {"A": 1}
     while court.rulings.is_open:
@@ -135,7 +135,7 @@ def test_trial_18_6_what_is_published_meanwhile_does_not_overtake_its_own_stream
     court = Court(A="heron", B="egret")
     court.publish("A", 35)
     court.way["A"] = "egret"
-    court.rulings.doubt()
+    court.rulings.mark_outdated()
     court.turn()
     court.publish("A", stream=b"o" * 16)  # no earlier message of this stream
     court.publish("A")  # follows the new decision, to egret
@@ -152,7 +152,7 @@ def test_trial_18_6_two_questions_of_one_stream_keep_its_order() -> None:
     for key in "AB" * 20:
         court.publish(key)
     court.way.update(A="egret", B="egret")
-    court.rulings.doubt()
+    court.rulings.mark_outdated()
     came = court.left("egret")
     while court.rulings.is_open:
         court.turn()
@@ -165,7 +165,7 @@ def test_trial_18_6_it_goes_where_the_last_decision_says_though_it_changed_again
     court.publish("A", 35)
     for way in ("egret", "stork", "heron", "egret"):
         court.way["A"] = way
-        court.rulings.doubt()
+        court.rulings.mark_outdated()
         court.turn()
     while court.rulings.is_open:
         court.turn()
@@ -178,7 +178,7 @@ def test_trial_18_6_what_came_by_another_decision_than_the_others_is_looked_at()
     court.way["A"] = "egret"
     court.publish("A")  # the change is not announced yet
     court.way["A"] = "heron"
-    court.rulings.doubt()
+    court.rulings.mark_outdated()
     court.turn()
     assert court.left("heron") == [1, 2, 3, 4]
 
@@ -189,8 +189,8 @@ def test_trial_18_6_rulings_about_nothing_are_forgotten(monkeypatch: pytest.Monk
     court.rulings = DecisionTable(court.onward, court.decide, lambda decision: None, court.look)
     for n in range(100):
         for entry in court.publish(f"k{n}"):
-            court.onward.remove(entry)
-    court.rulings.doubt()
+            court.onward.remove_entry(entry)
+    court.rulings.mark_outdated()
     court.turn()
     assert not court.decided and not court.rulings.is_open
     assert len(court.rulings._rulings) <= 6

@@ -11,7 +11,7 @@ from mesh.routing.overflow import Overflow
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import INITIAL
 from tests.mesh.envelopes import envelope
-from tests.mesh.routing.feeds import CREDIT, HERON, Ends, parcel
+from tests.mesh.routing.feeds import CREDIT, HERON, Ends, stored
 
 FEW = replace(CREDIT, messages=2)
 
@@ -54,10 +54,10 @@ def test_first_values_wait_whatever_the_policy_up_to_the_bytes_of_the_backlog(ov
 def test_first_values_give_way_to_nothing_and_the_rest_has_the_room_that_it_had(overflow: Overflow) -> None:
     it, _ = ends(overflow)
     it.offer(*(first() for _ in range(6)))
-    it.offer(*(parcel() for _ in range(5)))
+    it.offer(*(stored() for _ in range(5)))
     assert it.feed.dropped == 3
     take(it, 8)
-    assert [portion.is_first for portion in it.sent] == [True] * 6 + [False] * 2
+    assert [slice_.is_first for slice_ in it.sent] == [True] * 6 + [False] * 2
 
 
 @pytest.mark.parametrize("how", ["taken", "restarted"])
@@ -66,19 +66,19 @@ def test_first_values_that_are_gone_make_no_room(how: str) -> None:
     it.offer(*(first() for _ in range(6)))
     if how == "restarted":
         it.feed.restart()
-        it.feed.leave(0.0)
+        it.feed.disconnect(0.0)
         it.feed.connect(0.0)
         take(it, 4)  # two were in flight
     else:
         take(it, 6)
     before = it.feed.dropped
-    it.offer(*(parcel() for _ in range(5)))
+    it.offer(*(stored() for _ in range(5)))
     assert it.feed.dropped - before == 1, "two are under way, and two wait"
 
 
 def test_a_gap_is_told_when_all_before_it_was_taken_and_once() -> None:
     it, told = ends()
-    it.offer(*(parcel() for _ in range(7)))
+    it.offer(*(stored() for _ in range(7)))
     take(it, 3)
     assert told == []
     take(it, 4)
@@ -91,7 +91,7 @@ def test_a_gap_of_others_is_told_at_once_by_a_feed_that_has_nothing() -> None:
     it, told = ends()
     it.feed.missed(5)
     assert told == [5]
-    it.offer(parcel())
+    it.offer(stored())
     it.feed.missed(6)
     assert told == [5]
     take(it, 1)
@@ -100,7 +100,7 @@ def test_a_gap_of_others_is_told_at_once_by_a_feed_that_has_nothing() -> None:
 
 def test_a_gap_waits_for_a_connection() -> None:
     it, told = ends()
-    it.feed.leave(0.0)
+    it.feed.disconnect(0.0)
     it.feed.missed(5)
     assert told == []
     it.feed.connect(1.0)

@@ -19,7 +19,7 @@ from mesh.routing.overflow import Overflow
 from mesh.routing.paging import Found, Paging
 from mesh.routing.peerfeed import PeerFeed
 from mesh.wire.envelope import Envelope
-from tests.mesh.routing.feeds import CREDIT, HERON, ME, Ends, parcel
+from tests.mesh.routing.feeds import CREDIT, HERON, ME, Ends, stored
 
 MASTERS = st.sampled_from([ME, HERON])
 
@@ -64,8 +64,8 @@ class FeedMachine(RuleBasedStateMachine):
         }
         self.ends = Ends(credit, **kinds[kind], wall=lambda: int(self.now))
 
-    def buried_late(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        assert self.is_inbox and set(void).isdisjoint(portion.every)
+    def buried_late(self, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
+        assert self.is_inbox and set(void).isdisjoint(slice_.every)
         self.buried += len(void)
 
     @property
@@ -86,12 +86,12 @@ class FeedMachine(RuleBasedStateMachine):
         self.positions[master] += is_persistent
         position = self.positions[master] * is_persistent
         expires = lives and int(self.now) + lives
-        portion = EnvelopeSlice(parcel(position, count, size, master, expires), (0,) if part else None)
+        slice_ = EnvelopeSlice(stored(position, count, size, master, expires), (0,) if part else None)
         if master == ME and position:
-            self.disk[position] = portion.parcel.envelope
-        self.offered.append(portion)
-        self.messages += portion.messages
-        self.ends.feed.offer(portion, self.now)
+            self.disk[position] = slice_.stored.envelope
+        self.offered.append(slice_)
+        self.messages += slice_.messages
+        self.ends.feed.offer(slice_, self.now)
 
     @rule(more=st.integers(0, 3))
     def take(self, more: int) -> None:
@@ -114,8 +114,8 @@ class FeedMachine(RuleBasedStateMachine):
     @rule(master=MASTERS, back=st.integers(0, 3))
     def settle(self, master: bytes, back: int) -> None:
         if self.is_peer:
-            taken = [p.parcel.position for p in self.sent[: self.taken] if p.parcel.master == master]
-            self.ends.feed.settled(master, max([0, *taken]) - back)
+            taken = [p.stored.position for p in self.sent[: self.taken] if p.stored.master == master]
+            self.ends.feed.settle_master(master, max([0, *taken]) - back)
 
     @rule()
     def connect(self) -> None:
@@ -123,11 +123,11 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule()
     def leave(self) -> None:
-        self.ends.feed.leave(self.now)
+        self.ends.feed.disconnect(self.now)
 
     @rule()
     def restart(self) -> None:
-        self.ends.feed.leave(self.now)
+        self.ends.feed.disconnect(self.now)
         self.ends.feed.restart()
         self.life, self.taken = len(self.ends.sent), 0
 
@@ -152,11 +152,11 @@ class FeedMachine(RuleBasedStateMachine):
         if not self.is_inbox:
             return
         void = self.ends.feed.take_void(lambda e: 0 < e.expires <= self.now)
-        self.buried += sum(portion.messages for portion in void)
+        self.buried += sum(slice_.messages for slice_ in void)
 
     @rule()
     def tell_gap(self) -> None:
-        self.gap_told += sum(portion.take_gap() for portion in self.sent)
+        self.gap_told += sum(slice_.take_gap() for slice_ in self.sent)
 
     @invariant()
     def every_message_is_delivered_dropped_or_pending(self) -> None:
@@ -164,9 +164,9 @@ class FeedMachine(RuleBasedStateMachine):
         assert feed.matched == self.messages
         accounted = feed.delivered + feed.dropped + feed.expired + feed.buried + feed.pending
         assert feed.matched == accounted
-        portions = {id(p): p for p in (*self.offered, *self.ends.sent, *feed._backlog)}
+        slices = {id(p): p for p in (*self.offered, *self.ends.sent, *feed._backlog)}
         away = feed._backlog.away
-        untold = feed.gap + sum(p.gap for p in portions.values()) + (away.gap if away is not None else 0)
+        untold = feed.gap + sum(p.gap for p in slices.values()) + (away.gap if away is not None else 0)
         assert feed.dropped == self.gap_told + untold or feed.closed
 
     @invariant()
@@ -178,11 +178,11 @@ class FeedMachine(RuleBasedStateMachine):
     @invariant()
     def what_leaves_is_in_memory_and_what_it_was(self) -> None:
         for p in self.sent[self.taken :]:  # received messages may be on disk only
-            assert p.parcel.is_here
-            if p.parcel.own and p.parcel.position:
-                assert p.parcel.envelope == self.disk[p.parcel.position]
+            assert p.stored.is_here
+            if p.stored.own and p.stored.position:
+                assert p.stored.envelope == self.disk[p.stored.position]
                 offered = self.offered[p.number - 1]
-                assert p.messages and (p.indices == offered.indices or p.parcel.envelope.expires)
+                assert p.messages and (p.indices == offered.indices or p.stored.envelope.expires)
 
     @invariant()
     def whoever_waits_for_the_disk_is_read_for(self) -> None:
@@ -195,20 +195,20 @@ class FeedMachine(RuleBasedStateMachine):
         feed = self.ends.feed
         taken = [p for row in feed._unsettled._rows.values() for p in row] if self.is_peer else []
         kept = [p for p in taken if p.number not in feed._unsettled._resting]
-        waiting = [p.parcel for p in (*feed._backlog, *kept) if p.parcel.own and p.parcel.position]
+        waiting = [p.stored for p in (*feed._backlog, *kept) if p.stored.own and p.stored.position]
         assert self.memory.used == sum(p.size + OWN for p in waiting)
 
     @invariant()
     def the_order_of_each_master_is_kept(self) -> None:
         for master in (ME, HERON):
-            places = [p.number for p in self.sent if p.parcel.master == master]
+            places = [p.number for p in self.sent if p.stored.master == master]
             assert places == sorted(set(places))
 
     @invariant()
     def the_credit_is_never_overdrawn_by_more_than_one(self) -> None:
         flight = self.sent[self.taken :]
         assert len(flight) <= CREDIT.items
-        assert sum(portion.size for portion in flight[:-1]) < CREDIT.bytes
+        assert sum(slice_.size for slice_ in flight[:-1]) < CREDIT.bytes
 
     @invariant()
     def what_is_kept_is_bounded(self) -> None:
@@ -216,14 +216,14 @@ class FeedMachine(RuleBasedStateMachine):
         kept = [
             p
             for p in self.offered
-            if (p.waiting if not p.is_persistent else (p.parcel.master, p.parcel.position) not in released)
+            if (p.waiting if not p.is_persistent else (p.stored.master, p.stored.position) not in released)
         ]
-        largest = max([0, *(portion.size for portion in self.offered)])
+        largest = max([0, *(slice_.size for slice_ in self.offered)])
         # Credit, backlog and the unsettled messages of a peer may each exceed their limit by one slice. A
         # restart
         # puts all of them into the backlog, and a peer may then receive its credit and backlog again.
         bound = 2 * (CREDIT.bytes + 2 * CREDIT.backlog + 3 * largest)
-        assert self.is_inbox or sum(portion.size for portion in kept) <= bound
+        assert self.is_inbox or sum(slice_.size for slice_ in kept) <= bound
 
     @invariant()
     def nothing_persistent_is_let_go_twice(self) -> None:
@@ -232,10 +232,10 @@ class FeedMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.ends.feed.close()
         released = {(p.master, p.position) for p in self.ends.released}
-        owed = [p.parcel for p in self.offered if p.parcel.position]
+        owed = [p.stored for p in self.offered if p.stored.position]
         assert released == {(p.master, p.position) for p in owed}
         self.nothing_persistent_is_let_go_twice()
-        assert not any(portion.waiting for portion in self.offered)
+        assert not any(slice_.waiting for slice_ in self.offered)
         assert self.memory.used == 0
 
 

@@ -37,7 +37,7 @@ def test_the_first_is_the_first_by_name_that_can_have_it(takes: Any, first: str)
     assert first_of(reversed(NAMES), takes) == first
 
 
-class Story:
+class Scenario:
     """An entry that is routed several times. It records which masters had a copy, and which had the mark."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Story:
         self.lacking += mark(self.entry, masters, "me", takes)
         hops = [HERE if name == "me" else name for name in masters] or ["way"]
         is_new = "me" in masters and HERE not in self.entry.lacking
-        self.onward.assign(self.entry, hops, "")
+        self.onward.set_next_hops(self.entry, hops, "")
         if is_new:
             self._take("me")
 
@@ -78,41 +78,41 @@ known = st.fixed_dictionaries(dict.fromkeys(NAMES, st.sampled_from((True, None, 
 def test_of_what_is_divided_one_master_at_most_takes_it(
     first: tuple[str, ...], steps: list[tuple[tuple[str, ...], dict[str, Any], str]]
 ) -> None:
-    story = Story()
-    story.decide(first, can(me=True))
+    scenario = Scenario()
+    scenario.decide(first, can(me=True))
     for some, who, name in steps:
-        story.send(name)
-        story.decide(some, can(**{**who, "me": True}))
-    assert len(story.bound) <= 1
-    if not story.bound and story.had:  # then it waits, or the loss is reported
-        waits = story.entry.first and story.entry.first not in story.had
-        assert waits or story.lacking == 1 or not story.entry.envelope.flags & SECOND
+        scenario.send(name)
+        scenario.decide(some, can(**{**who, "me": True}))
+    assert len(scenario.bound) <= 1
+    if not scenario.bound and scenario.had:  # then it waits, or the loss is reported
+        waits = scenario.entry.first and scenario.entry.first not in scenario.had
+        assert waits or scenario.lacking == 1 or not scenario.entry.envelope.flags & SECOND
 
 
 def test_what_has_the_mark_and_was_sent_keeps_it_though_another_comes_before_it_by_name() -> None:
-    story = Story()
-    story.decide(("b", "c"), can())
-    story.send("b")
-    story.decide(("a", "b", "c"), can())
-    story.send("a")
-    story.send("c")
-    assert story.bound == {"b"} and story.lacking == 0
+    scenario = Scenario()
+    scenario.decide(("b", "c"), can())
+    scenario.send("b")
+    scenario.decide(("a", "b", "c"), can())
+    scenario.send("a")
+    scenario.send("c")
+    assert scenario.bound == {"b"} and scenario.lacking == 0
 
 
 def test_what_was_not_sent_goes_to_another_with_the_mark() -> None:
-    story = Story()
-    story.decide(("a", "b"), can(a=None, b=None))
-    story.decide(("b", "c"), can())
-    assert story.entry.first == "b"
+    scenario = Scenario()
+    scenario.decide(("a", "b"), can(a=None, b=None))
+    scenario.decide(("b", "c"), can())
+    assert scenario.entry.first == "b"
 
 
 def test_when_the_first_is_master_no_more_and_may_have_it_nobody_else_takes_it_and_that_is_told() -> None:
-    story = Story()
-    story.decide(("a", "b"), can())
-    story.send("a")
-    story.decide(("b", "c"), can())
-    story.send("b")
-    story.send("c")
-    assert story.bound == {"a"} and story.lacking == 1
-    story.decide(("c",), can())
-    assert story.lacking == 1, "once"
+    scenario = Scenario()
+    scenario.decide(("a", "b"), can())
+    scenario.send("a")
+    scenario.decide(("b", "c"), can())
+    scenario.send("b")
+    scenario.send("c")
+    assert scenario.bound == {"a"} and scenario.lacking == 1
+    scenario.decide(("c",), can())
+    assert scenario.lacking == 1, "once"

@@ -14,7 +14,7 @@ def add(
 ) -> PendingForward:
     e = envelope(" ".join("a" * count), first=first, stream=stream)
     entry = onward.add(e, CLIENT, 0.0)
-    onward.assign(entry, (hop,), "DOMAIN X")
+    onward.set_next_hops(entry, (hop,), "DOMAIN X")
     return entry
 
 
@@ -121,9 +121,9 @@ def test_after_a_broken_connection_all_that_was_under_way_leaves_again_first_and
 def test_by_another_way_it_leaves_in_its_place_among_those_before_and_after() -> None:
     onward, (one, two, three, four) = filled(4)
     for entry in (two, four, one):
-        onward.assign(entry, ("avalon",), "DOMAIN X")
+        onward.set_next_hops(entry, ("avalon",), "DOMAIN X")
     assert left(onward, "avalon") == [1, 2, 4]
-    onward.assign(three, ("avalon",), "DOMAIN X")
+    onward.set_next_hops(three, ("avalon",), "DOMAIN X")
     onward.requeue_in_flight("avalon")
     assert left(onward, "avalon") == [1, 2, 3]
 
@@ -131,7 +131,7 @@ def test_by_another_way_it_leaves_in_its_place_among_those_before_and_after() ->
 def test_one_that_was_under_way_gives_back_its_place_in_the_window() -> None:
     onward, (one, *_) = filled(4)
     left(onward)
-    onward.assign(one, ("avalon",), "DOMAIN X")
+    onward.set_next_hops(one, ("avalon",), "DOMAIN X")
     assert left(onward) == [4]
     assert left(onward, "avalon") == [1]
     assert (one.hops, one.was_sent) == (["avalon"], True)
@@ -140,7 +140,7 @@ def test_one_that_was_under_way_gives_back_its_place_in_the_window() -> None:
 def test_the_same_way_again_changes_only_why() -> None:
     onward, (one, *_) = filled(2)
     left(onward)
-    onward.assign(one, ("heron",), "EXACT a")
+    onward.set_next_hops(one, ("heron",), "EXACT a")
     assert (one.why, left(onward)) == ("EXACT a", [])
 
 
@@ -148,7 +148,7 @@ def test_many_that_change_their_way_at_once_are_put_among_those_that_are_there()
     onward = ForwardTable(10**9, 10**6)
     entries = [add(onward, n, hop="heron" if n <= 500 else "avalon") for n in range(1, 1001)]
     for entry in entries[:500]:
-        onward.assign(entry, ("avalon",), "DOMAIN X")
+        onward.set_next_hops(entry, ("avalon",), "DOMAIN X")
     assert left(onward, "avalon") == list(range(1, 1001))
     assert onward.lines("heron") == []
 
@@ -156,7 +156,7 @@ def test_many_that_change_their_way_at_once_are_put_among_those_that_are_there()
 def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
     onward, entries = filled(2, hop="")
     assert waiting(onward, "") == [1, 2]
-    onward.assign(entries[0], ("heron",), "DOMAIN X")
+    onward.set_next_hops(entries[0], ("heron",), "DOMAIN X")
     assert (waiting(onward, ""), waiting(onward, "heron")) == ([2], [1])
     assert set(onward.hops()) == {"", "heron"}
 
@@ -190,8 +190,8 @@ def test_an_answer_is_about_all_the_entries_that_hold_its_numbers() -> None:
 def test_what_somebody_else_takes_over_is_here_no_more_and_can_still_be_settled() -> None:
     onward, (one, two) = filled(2)
     left(onward)
-    onward.remove(one)
-    onward.remove(one)
+    onward.remove_entry(one)
+    onward.remove_entry(one)
     assert (onward.messages, onward.bytes, onward.entries()) == (1, 64, [two])
     assert onward.settle(one, "heron", 1, 1) == [(1, 1)]
     assert (onward.messages, onward.bytes) == (1, 64)
@@ -202,7 +202,7 @@ def test_what_somebody_else_takes_over_is_here_no_more_and_can_still_be_settled(
 
 def to_both(onward: ForwardTable, first: int, count: int = 1) -> PendingForward:
     entry = add(onward, first, count)
-    onward.assign(entry, ("heron", "avalon"), "DOMAIN X")
+    onward.set_next_hops(entry, ("heron", "avalon"), "DOMAIN X")
     return entry
 
 
@@ -230,17 +230,17 @@ def test_who_has_had_his_last_word_is_not_asked_again_while_the_way_stays_and_is
     onward = ForwardTable(*WINDOW)
     entry = to_both(onward, 1)
     onward.settle(entry, "heron", 1, 1)
-    onward.assign(entry, ("avalon", "heron"), "DOMAIN X")
+    onward.set_next_hops(entry, ("avalon", "heron"), "DOMAIN X")
     assert entry.hops == ["avalon"]
-    onward.assign(entry, ("frodo",), "DOMAIN X")
-    onward.assign(entry, ("heron", "avalon"), "DOMAIN X")
+    onward.set_next_hops(entry, ("frodo",), "DOMAIN X")
+    onward.set_next_hops(entry, ("heron", "avalon"), "DOMAIN X")
     assert entry.hops == ["heron", "avalon"]
 
 
 def test_this_node_as_one_of_the_masters_stands_in_no_line() -> None:
     onward = ForwardTable(*WINDOW)
     entry = add(onward, 1)
-    onward.assign(entry, (HERE, "avalon"), "DOMAIN X")
+    onward.set_next_hops(entry, (HERE, "avalon"), "DOMAIN X")
     assert (entry.hops, onward.hops()) == (["avalon"], ["avalon"])
     assert onward.settle(entry, "avalon", 1, 1) == []
     assert (entry.hops, entry.is_done, onward.messages) == ([], False, 1)
@@ -298,5 +298,5 @@ def test_what_is_to_stand_aside_does_not_leave() -> None:
     leaving = onward.next_to_send("heron", is_aside=lambda entry: entry is not two)
     assert [entry.envelope.first for entry in leaving] == [2]
     assert (one.was_sent, two.was_sent) == (False, True)
-    onward.remove(one)
+    onward.remove_entry(one)
     assert waiting(onward, "heron") == [2, 3]

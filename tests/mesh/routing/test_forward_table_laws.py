@@ -74,7 +74,7 @@ class OnwardMachine(RuleBasedStateMachine):
         self.assign_one(self.held[-1], hop)
 
     def assign_one(self, held: Held, hop: str) -> None:
-        self.onward.assign(held.entry, (hop,), "")
+        self.onward.set_next_hops(held.entry, (hop,), "")
         if held.hop != hop:
             held.hop, held.is_under_way, held.is_aside = hop, False, False
 
@@ -152,7 +152,7 @@ class OnwardMachine(RuleBasedStateMachine):
     def take_over(self, which: int) -> None:
         for held in self.held[which - 1 : which]:
             self.held.remove(held)
-            self.onward.remove(held.entry)
+            self.onward.remove_entry(held.entry)
 
     @invariant()
     def nothing_is_lost_and_nothing_stays_that_has_its_last_word(self) -> None:
@@ -187,7 +187,7 @@ class OnwardMachine(RuleBasedStateMachine):
                 leaving = [*self.onward.next_to_send(hop)]
                 assert entry.was_sent
                 assert leaving == sorted(leaving, key=lambda e: e.serial)
-                self.onward.remove(entry)
+                self.onward.remove_entry(entry)
         assert (len(self.onward), self.onward.messages, self.onward.bytes) == (0, 0, 0)
 
 

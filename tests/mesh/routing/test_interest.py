@@ -31,10 +31,10 @@ def test_only_the_first_and_the_last_of_each_who_wants_it_are_news() -> None:
     assert not interests.add(A, CLIENTS)
     assert interests.add(A, X)
     assert interests.wanted_by(A) == {CLIENTS, X}
-    assert not interests.discard(A, CLIENTS)
-    assert interests.discard(A, CLIENTS)
+    assert not interests.remove_request(A, CLIENTS)
+    assert interests.remove_request(A, CLIENTS)
     assert (interests.wanted_by(A), len(interests)) == ({X}, 1)
-    assert interests.discard(A, X)
+    assert interests.remove_request(A, X)
     assert (interests.wanted_by(A), interests.queries()) == (set(), [])
     assert not interests
 
@@ -48,9 +48,9 @@ def test_the_queries_that_want_a_key_are_found_among_many_as_among_few() -> None
         assert interests.matching("a", "") == [A] and interests.matching("a", "sport") == [A, C]
         assert interests.matching("b/c", "sport") == [B]
         taken = steps(lambda: interests.matching("a", "sport"))
-        interests.discard(A, CLIENTS)
+        interests.remove_request(A, CLIENTS)
         assert interests.matching("a", "") == [A]
-        interests.discard(A, X)
+        interests.remove_request(A, X)
         assert interests.matching("a", "") == []
         return taken
 
@@ -174,7 +174,7 @@ def test_trial_A4_what_a_peer_was_asked_for_before_another_may_still_come() -> N
     interests.sweep(LINGER, lambda peer: True)
     assert A not in interests.interest_of(X).queries
     assert interests.is_asked(X, "a", ""), "its backlog for us may be long"
-    interests.discard(A, CLIENTS)
+    interests.remove_request(A, CLIENTS)
     interests.aim(A, set(), LINGER)
     assert not interests.is_asked(X, "a", "") and not interests.is_asked(Y, "a", ""), "nobody wants it now"
 
@@ -231,7 +231,7 @@ class InterestMachine(RuleBasedStateMachine):
     def unwant(self, query: Query, by: bytes) -> None:
         if by in self.wants.get(query, ()):
             self.wants[query].remove(by)
-            assert self.interests.discard(query, by) == (by not in self.wants[query])
+            assert self.interests.remove_request(query, by) == (by not in self.wants[query])
             self.aim(query, self.targets[query])
 
     @rule(query=st.sampled_from([A, B, C]), peers=st.sets(st.sampled_from([X, Y, Z])))

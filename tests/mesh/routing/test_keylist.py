@@ -28,7 +28,7 @@ def looked(keys: KeyList, most: int, between: list[int], topics: Retained) -> li
         found += some
         step = next(steps, None)
         if step is not None and step < 100:
-            topics.remove(f"k{step}", "")
+            topics.remove_value(f"k{step}", "")
         elif step is not None:
             topics.retain_last(envelope(f"k{step}", [b"v"], first=1000 + step))
     return found

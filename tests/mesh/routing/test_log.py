@@ -23,14 +23,14 @@ FEED = Feed(b"f", Credit(1, 1, 1), lambda f, p: None, lambda p: None)
 
 def take(log: Log, e: Envelope, targets: Targets, now: float = 0.0) -> tuple[StreamLog, Accepted, list[Op]]:
     lane = log.lane(e.stream, e.domain, now)
-    lane.origin.accept(e.first, e.last, e.low)
-    accepted, ops = log.accept(lane, [(e, targets)], len(targets), ME)
+    lane.origin.accept_numbers(e.first, e.last, e.low)
+    accepted, ops = log.accept_envelope(lane, [(e, targets)], len(targets), ME)
     return lane, accepted, ops
 
 
-def parcel_of(accepted: Accepted) -> StoredEnvelope:
-    ((parcel, _),) = accepted.deliveries
-    return parcel
+def stored_of(accepted: Accepted) -> StoredEnvelope:
+    ((stored, _),) = accepted.deliveries
+    return stored
 
 
 def kinds(ops: list[Op]) -> list[str]:
@@ -48,7 +48,7 @@ def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> No
     lane, accepted, ops = take(log, envelope("a b", persistent=True), [(FEED, None)])
     assert kinds(ops) == ["Append", "stream", "retained", "retained"]
     assert (accepted.stored, log.shelf.live) == (False, 1)
-    assert (parcel_of(accepted).position, parcel_of(accepted).owed) == (1, 1)
+    assert (stored_of(accepted).position, stored_of(accepted).owed) == (1, 1)
     assert list(lane.waiting) == [accepted]
     append = ops[0]
     assert isinstance(append, Append)
@@ -58,7 +58,7 @@ def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> No
 def test_what_nobody_wants_needs_no_place_in_the_log_but_its_number_and_value_are_kept() -> None:
     log = Log(1000, StoreHandle())
     _, accepted, ops = take(log, envelope("a", persistent=True), [])
-    assert (kinds(ops), parcel_of(accepted).position, log.shelf.live) == (["stream", "retained"], 0, 0)
+    assert (kinds(ops), stored_of(accepted).position, log.shelf.live) == (["stream", "retained"], 0, 0)
 
 
 def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> None:
@@ -73,13 +73,13 @@ def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> N
 def test_positions_count_up_without_a_hole() -> None:
     log = Log(1000, StoreHandle())
     taken = [take(log, envelope("a", first=n, persistent=True), [(FEED, None)])[1] for n in (1, 2, 3)]
-    assert [parcel_of(accepted).position for accepted in taken] == [1, 2, 3]
+    assert [stored_of(accepted).position for accepted in taken] == [1, 2, 3]
 
 
 def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
     log = Log(1000, StoreHandle())
     lane, accepted, _ = take(log, envelope("a b", persistent=True), [(FEED, None)])
-    log.refuse(lane, accepted)
+    log.refuse_accepted(lane, accepted)
     assert log.shelf.live == 0
     assert not lane.origin.above
     assert lane.origin.refused.covers(1, 2)
@@ -96,7 +96,7 @@ def test_what_a_refused_value_went_past_is_the_last_one_on_disk_again() -> None:
         assert kinds(ops) == ["stream"], "a newer one is on its way"
         if order == "taken first":
             log.passes(taken)
-        log.refuse(lane, failed)
+        log.refuse_accepted(lane, failed)
         if order == "refused first":
             log.passes(taken)
         (row,) = (op for op in log.shelf.take_later() if isinstance(op, Put) and op.table == "retained")
@@ -121,7 +121,7 @@ def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> Non
     log = Log(1000, StoreHandle())
     lane, failed, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
     _, _, ops = take(log, envelope("a", first=2, persistent=True), [(FEED, None)])
-    log.refuse(lane, failed)
+    log.refuse_accepted(lane, failed)
     rows = {
         op.key: op for op in [*ops, *log.shelf.take_later()] if isinstance(op, Put) and op.table == "stream"
     }
@@ -139,8 +139,8 @@ def test_evicted_values_leave_the_store_too() -> None:
 def test_at_a_start_with_little_room_the_newest_are_there_and_nothing_leaves_the_disk() -> None:
     log = Log(450, StoreHandle())
     rows = [last.pack() for e in (envelope("a", sent=2), envelope("b", sent=1)) for last in last_values(e)]
-    log.restore({}, rows, 1, 0.0)
-    assert [last.key for last in log.retained.find(Query("pattern", "#"), 0)] == ["a"]
+    log.restore_log({}, rows, 1, 0.0)
+    assert [last.key for last in log.retained.find_values(Query("pattern", "#"), 0)] == ["a"]
     assert log.shelf.take_later() == []
 
 
@@ -160,8 +160,8 @@ def test_a_stream_whose_publisher_vanished_is_forgotten_after_a_while() -> None:
     take(log, envelope("a", domain="sport"), [], now=5.0)
     log.forget_idle(2.0)
     assert log.shelf.take_later() == [Delete("stream", STREAM)]
-    assert log.lane(STREAM, "", 6.0).origin.accept(1, 1, 1) == [(1, 1)]
-    assert log.lane(STREAM, "sport", 6.0).origin.accept(1, 1, 1) == []
+    assert log.lane(STREAM, "", 6.0).origin.accept_numbers(1, 1, 1) == [(1, 1)]
+    assert log.lane(STREAM, "sport", 6.0).origin.accept_numbers(1, 1, 1) == []
 
 
 def test_after_a_restart_it_knows_what_was_stored() -> None:
@@ -171,10 +171,10 @@ def test_after_a_restart_it_knows_what_was_stored() -> None:
         store.commit(ops)
     image = loaded(store)
     again = Log(10_000, StoreHandle())
-    again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
+    again.restore_log(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     assert again.shelf.next_position == 3
-    assert again.lane(STREAM, "", 0.0).origin.accept(1, 3, 1) == [(3, 3)]
-    assert [last.number for last in again.retained.find(Query("exact", "a"), 0)] == [2]
+    assert again.lane(STREAM, "", 0.0).origin.accept_numbers(1, 3, 1) == [(3, 3)]
+    assert [last.number for last in again.retained.find_values(Query("exact", "a"), 0)] == [2]
     assert again.newest == 2
 
 
@@ -198,7 +198,7 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
         store.commit(ops)
         log.passes(accepted)
     again, image = Log(1000, StoreHandle()), loaded(store)
-    again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
+    again.restore_log(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     for known in (log, again):
         value = known.retained.get("a", "")
         assert value is not None and value.data == b"newer"

@@ -14,7 +14,7 @@ from mesh.wire.envelope import ERASED, Envelope
 from tests.mesh.envelopes import envelope
 
 KEYS = ["a", "b", "c", "d" * 100, f"{DEAD}1", f"{DEAD}2"]
-STORY = st.lists(
+SCENARIO = st.lists(
     st.tuples(
         st.sampled_from([b"s" * 16, b"t" * 16]),
         st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True),
@@ -35,8 +35,8 @@ class Master:
 
     def take(self, e: Envelope) -> None:
         lane = self._log.lane(e.stream, e.domain, 0.0)
-        lane.origin.accept(e.first, e.last, e.low)
-        accepted, ops = self._log.accept(lane, [(e, [])], 0, b"m" * 16)
+        lane.origin.accept_numbers(e.first, e.last, e.low)
+        accepted, ops = self._log.accept_envelope(lane, [(e, [])], 0, b"m" * 16)
         self._write(ops)
         if ops:
             lane.waiting.popleft()
@@ -61,9 +61,9 @@ class Master:
         return {last.store_key: last for last in found if last}
 
 
-def told(story: list[tuple[bytes, list[str], str, int, bool]]) -> Iterable[tuple[Envelope, bool]]:
+def told(scenario: list[tuple[bytes, list[str], str, int, bool]]) -> Iterable[tuple[Envelope, bool]]:
     numbers: dict[bytes, int] = {}
-    for sent, (stream, keys, kind, size, is_written) in enumerate(story, start=1):
+    for sent, (stream, keys, kind, size, is_written) in enumerate(scenario, start=1):
         words = keys[:1] if kind == "erased" else keys
         first = numbers.get(stream, 0) + 1
         numbers[stream] = first + len(words) - 1
@@ -84,12 +84,12 @@ def told(story: list[tuple[bytes, list[str], str, int, bool]]) -> Iterable[tuple
 
 
 @settings(max_examples=3 * settings().max_examples)
-@given(STORY, st.sampled_from([2, 3.3, 6, 1000]))
+@given(SCENARIO, st.sampled_from([2, 3.3, 6, 1000]))
 def test_values_are_the_same_and_persistent_ones_are_on_disk(
-    story: list[tuple[bytes, list[str], str, int, bool]], topics: float
+    scenario: list[tuple[bytes, list[str], str, int, bool]], topics: float
 ) -> None:
     masters = [Master(int(topics * (OVERHEAD + 100)), is_asked) for is_asked in (True, False)]
-    for e, is_written in told(story):
+    for e, is_written in told(scenario):
         for master in masters:
             master.take(e)
             if is_written:

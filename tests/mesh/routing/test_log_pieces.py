@@ -26,8 +26,8 @@ def feed(name: str) -> Feed:
 def accept(log: Log, *pieces: tuple[Envelope, Targets]) -> tuple[StreamLog, Accepted, list[Op]]:
     first = pieces[0][0]
     lane = log.lane(first.stream, first.domain, 0.0)
-    lane.origin.accept(first.first, first.last, first.low)
-    accepted, ops = log.accept(lane, list(pieces), len(pieces), ME)
+    lane.origin.accept_numbers(first.first, first.last, first.low)
+    accepted, ops = log.accept_envelope(lane, list(pieces), len(pieces), ME)
     return lane, accepted, ops
 
 
@@ -52,8 +52,8 @@ def published(log: Log, e: Envelope) -> list[Op]:
 def test_each_session_has_its_own_copy_at_its_own_place_and_the_publisher_one_answer() -> None:
     log = Log(1000, StoreHandle())
     _, accepted, ops = accept(log, *to_both())
-    parcels = [parcel for parcel, _ in accepted.deliveries]
-    assert [(p.position, p.envelope.to, p.owed, p.own, p.master) for p in parcels] == [
+    all_stored = [stored for stored, _ in accepted.deliveries]
+    assert [(p.position, p.envelope.to, p.owed, p.own, p.master) for p in all_stored] == [
         (1, ONE, 1, True, ME),
         (2, TWO, 1, True, ME),
     ]
@@ -77,7 +77,7 @@ def test_what_is_for_a_session_is_nobodys_last_value() -> None:
 def test_what_could_not_be_stored_is_withdrawn_for_every_session() -> None:
     log = Log(1000, StoreHandle())
     lane, accepted, _ = accept(log, *to_both())
-    log.refuse(lane, accepted)
+    log.refuse_accepted(lane, accepted)
     assert log.shelf.live == 0
     drops = [op for op in log.shelf.take_later() if isinstance(op, Drop)]
     assert drops == [Drop((1, 2))]
@@ -126,8 +126,8 @@ def test_the_event_itself_is_no_last_value() -> None:
 def test_the_end_of_a_persistent_topic_is_owed_like_its_messages() -> None:
     log = Log(1000, StoreHandle())
     _, accepted, ops = accept(log, (event("a", 1, flags=1), [(feed("f"), None)]))
-    ((parcel, _),) = accepted.deliveries
-    assert (parcel.position, parcel.owed, log.shelf.live) == (1, 1, 1)
+    ((stored, _),) = accepted.deliveries
+    assert (stored.position, stored.owed, log.shelf.live) == (1, 1, 1)
     append = next(op for op in ops if isinstance(op, Append))
     assert decode(append.header, append.body).flags & ERASED
 
@@ -153,7 +153,7 @@ def test_an_end_is_on_the_disk_where_another_may_bring_a_value_and_keeps_that_aw
     store.commit(published(log, replace(event("a", 1), sent=7)))
     image = store.load()
     again = Log(10_000, StoreHandle())
-    again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
+    again.restore_log(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     assert (len(again.retained), again.newest) == (0, 7)
     assert again.inherit(last_values(old)) == 0
     assert again.inherit(last_values(replace(old, sent=8))) == 1, "it was published since"

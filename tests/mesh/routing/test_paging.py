@@ -44,22 +44,22 @@ class Place:
     def __getitem__(self, name: str) -> Ends:
         return self.all[name]
 
-    def released(self, parcel: StoredEnvelope) -> None:
-        if parcel.owed:
-            self.shelf.shrink(parcel)
+    def released(self, stored: StoredEnvelope) -> None:
+        if stored.owed:
+            self.shelf.shrink(stored)
             return
-        self.shelf.delete_released(parcel)
-        self.disk.pop(parcel.position)
+        self.shelf.delete_released(stored)
+        self.disk.pop(stored.position)
 
     def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> StoredEnvelope:
         """Store the envelope, and offer it to its subscribers."""
-        parcel = StoredEnvelope(e, master=ME, own=True)
+        stored = StoredEnvelope(e, master=ME, own=True)
         takers = [(self.all[name].feed, indices) for name, indices in owed.items()]
-        self.shelf.append(parcel, takers)
-        self.disk[parcel.position] = e
+        self.shelf.append_envelope(stored, takers)
+        self.disk[stored.position] = e
         for feed, indices in takers:
-            feed.offer(EnvelopeSlice(parcel, indices), now)
-        return parcel
+            feed.offer(EnvelopeSlice(stored, indices), now)
+        return stored
 
     def cut(self) -> None:
         """Rewrite the envelopes on disk without the messages that are no longer owed."""
@@ -81,9 +81,7 @@ def message(n: int, count: int = 1, size: int = 1) -> Envelope:
 
 def got(ends: Ends) -> list[bytes]:
     """Return the contents that were sent."""
-    return [
-        portion.parcel.envelope.message(i)[1].rstrip(b"\0") for portion in ends.sent for i in portion.every
-    ]
+    return [slice_.stored.envelope.message(i)[1].rstrip(b"\0") for slice_ in ends.sent for i in slice_.every]
 
 
 def test_what_has_no_room_in_memory_comes_from_the_disk_in_order() -> None:
@@ -128,31 +126,31 @@ def test_the_next_ones_are_read_before_they_are_wanted() -> None:
 def test_what_several_wait_for_is_in_memory_as_long_as_one_of_them_has_it_in_hand() -> None:
     place = Place("joe", "ann", "bob")
     place["bob"].feed.connect(0.0)
-    parcel = place.accept(message(1), joe=None, ann=None, bob=None)
-    assert parcel.is_here and got(place["bob"]) == [b"1.0"]
+    stored = place.accept(message(1), joe=None, ann=None, bob=None)
+    assert stored.is_here and got(place["bob"]) == [b"1.0"]
     place["bob"].feed.on_processed(1, 0.0)
-    assert not parcel.is_here and not parcel.frames
+    assert not stored.is_here and not stored.frames
     joe, ann = place["joe"], place["ann"]
     joe.feed.connect(0.0)
     place.read()
-    assert got(joe) == [b"1.0"] and parcel.is_here
+    assert got(joe) == [b"1.0"] and stored.is_here
     joe.feed.on_processed(1, 0.0)
-    assert not parcel.is_here and place.disk
+    assert not stored.is_here and place.disk
     ann.feed.close()
     assert not place.disk and not place.paging._shared
 
 
 def test_one_that_several_read_at_once_comes_to_each_though_one_gives_up_meanwhile() -> None:
     place = Place("joe", "ann", "bob")
-    parcel = place.accept(message(1), joe=None, ann=None, bob=None)
+    stored = place.accept(message(1), joe=None, ann=None, bob=None)
     for name in ("joe", "ann"):
         place[name].feed.connect(0.0)
     place["joe"].feed.close()
     place.read()
     assert (got(place["joe"]), got(place["ann"])) == ([], [b"1.0"])
-    place["ann"].feed.leave(0.0)
+    place["ann"].feed.disconnect(0.0)
     place["ann"].feed.restart()
-    assert not parcel.is_here
+    assert not stored.is_here
     for name in ("bob", "ann"):
         place[name].feed.connect(0.0)
     place.read()
@@ -161,32 +159,32 @@ def test_one_that_several_read_at_once_comes_to_each_though_one_gives_up_meanwhi
 
 def test_what_comes_for_one_who_has_given_up_does_not_stay_for_others_who_are_away() -> None:
     place = Place("joe", "ann")
-    parcel = place.accept(message(1), joe=None, ann=None)
+    stored = place.accept(message(1), joe=None, ann=None)
     place["joe"].feed.connect(0.0)
     place["joe"].feed.close()
     place.read()
-    assert not parcel.is_here and place.disk
+    assert not stored.is_here and place.disk
 
 
 def test_what_was_cut_on_the_disk_meanwhile_is_found_by_its_numbers() -> None:
     place = Place("joe", "ann", "bob")
     place["bob"].feed.connect(0.0)
     e = message(1, count=16, size=LARGE // 8)
-    parcel = place.accept(e, joe=(3, 5), ann=(9,), bob=(0, 1, 2, 4))
-    size = parcel.size
+    stored = place.accept(e, joe=(3, 5), ann=(9,), bob=(0, 1, 2, 4))
+    size = stored.size
     place["bob"].feed.on_processed(1, 0.0)
-    assert not parcel.is_here
+    assert not stored.is_here
     place.cut()
     assert [piece.count for piece in place.disk.values()] == [3], "the others have left the disk"
     for name, contents in (("ann", [b"1.9"]), ("joe", [b"1.3", b"1.5"])):
         place[name].feed.connect(0.0)
         place.read()
-        (portion,) = place[name].sent
+        (slice_,) = place[name].sent
         assert got(place[name]) == contents
-        assert portion.parcel.envelope.cut(portion.every).number_list(range(len(contents))) == [
-            n + 1 for n in portion.every
+        assert slice_.stored.envelope.cut(slice_.every).number_list(range(len(contents))) == [
+            n + 1 for n in slice_.every
         ]
-        assert parcel.size == size
+        assert stored.size == size
         place[name].feed.on_processed(1, 0.0)
     assert not place.disk
     assert all(ends.feed.waiting_bytes == 0 for ends in place.all.values())
@@ -200,7 +198,7 @@ def test_transient_ones_and_those_that_are_awaited_keep_their_places_in_memory()
     place.accept(message(3), joe=None)
     joe.connect(0.0)  # connected, so publishers wait for its messages
     place.accept(message(4), joe=None)
-    assert [p.parcel.envelope.first for p in joe._backlog] == [2, 4]
+    assert [p.stored.envelope.first for p in joe._backlog] == [2, 4]
     place.read()
     for total in range(1, 5):
         joe.on_processed(total, 0.0)
@@ -214,18 +212,18 @@ def test_what_comes_behind_something_on_the_disk_goes_there_too_though_there_is_
         place.accept(message(n), joe=None)
     place.memory.limit = 1e9
     place.accept(message(3), joe=None)
-    assert [p.parcel.envelope.first for p in place["joe"].feed._backlog] == [1]
+    assert [p.stored.envelope.first for p in place["joe"].feed._backlog] == [1]
 
 
 def test_a_group_that_has_it_at_once_does_not_keep_it_in_memory_for_one_who_is_away() -> None:
     place, given = Place("joe"), list[Envelope]()
     group = Group("workers", lambda group, e: given.append(e), place.released)
-    parcel = StoredEnvelope(message(1), master=ME, own=True)
-    place.shelf.append(parcel, [(place["joe"].feed, None), (group, None)])
+    stored = StoredEnvelope(message(1), master=ME, own=True)
+    place.shelf.append_envelope(stored, [(place["joe"].feed, None), (group, None)])
     for taker in (place["joe"].feed, group):
-        taker.offer(EnvelopeSlice(parcel), 0.0)
+        taker.offer(EnvelopeSlice(stored), 0.0)
     assert [e.contents() for e in given] == [[b"1.0\0"]]
-    assert not parcel.is_here and parcel.owed == 1
+    assert not stored.is_here and stored.owed == 1
 
 
 def test_a_gap_is_told_with_what_follows_it_though_that_is_on_the_disk() -> None:
@@ -238,7 +236,7 @@ def test_a_gap_is_told_with_what_follows_it_though_that_is_on_the_disk() -> None
     assert (joe.dropped, joe._backlog.gap, joe.gap) == (1, 1, 0)
     joe.connect(0.0)
     place.read()
-    assert [(p.parcel.envelope.first, p.gap) for p in ends.sent] == [(2, 1), (3, 0), (4, 0)]
+    assert [(p.stored.envelope.first, p.gap) for p in ends.sent] == [(2, 1), (3, 0), (4, 0)]
 
 
 def test_letters_that_are_void_are_read_to_be_buried_wherever_they_stand() -> None:
@@ -249,7 +247,7 @@ def test_letters_that_are_void_are_read_to_be_buried_wherever_they_stand() -> No
 
     def void() -> list[int]:
         found = joe.take_void(lambda e: 0 < e.expires <= 60)
-        return [portion.parcel.envelope.first for portion in found]
+        return [slice_.stored.envelope.first for slice_ in found]
 
     assert (void(), joe.pending) == ([], 4)
     place.read()
@@ -270,7 +268,7 @@ def test_what_the_disk_has_lost_is_a_gap_and_holds_nobody_up() -> None:
     place.disk[2] = lost
     places, then = place.reads.pop()
     then({place_: place.disk[place_] for place_ in places if place_ != 2})
-    assert [(p.parcel.envelope.first, p.gap) for p in ends.sent] == [(1, 0), (3, 1)]
+    assert [(p.stored.envelope.first, p.gap) for p in ends.sent] == [(1, 0), (3, 1)]
     assert (joe.matched, joe.delivered + joe.dropped + joe.pending) == (3, 3)
 
 
@@ -301,9 +299,9 @@ def test_a_peer_that_has_it_already_is_not_sent_it_and_settles_it_later() -> Non
     ibis.connect(0.0)
     place.read()
     assert got(place["ibis"]) == [b"4.0", b"5.0"]
-    ibis.settled(ME, 2)
+    ibis.settle_master(ME, 2)
     assert sorted(place.disk) == [3, 4, 5]
-    ibis.leave(0.0)
+    ibis.disconnect(0.0)
     ibis.restart()  # ibis has forgotten its unsettled messages
     ibis.connect(0.0)
     place.read()

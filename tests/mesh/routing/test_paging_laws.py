@@ -16,7 +16,7 @@ from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import ME
 from tests.mesh.routing.test_paging import Place
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 NAMES = ("joe", "ann", "ibis")
 STEPS = 150
@@ -50,9 +50,9 @@ class Told:
         send = ends.feed._send
 
         def told(feed: Feed, p: EnvelopeSlice) -> None:
-            piece = p.parcel.envelope.cut(list(p.every))
+            piece = p.stored.envelope.cut(list(p.every))
             self.sent.append(
-                (name, self.lives[name], p.number, p.parcel.position, p.gap, piece.contents(), piece.keys)
+                (name, self.lives[name], p.number, p.stored.position, p.gap, piece.contents(), piece.keys)
             )
             send(feed, p)
 
@@ -67,25 +67,25 @@ class Told:
                 self.accept()
             case "tell":
                 self.offered += 1
-                parcel = StoredEnvelope(self.envelope(is_persistent=False), master=ME, own=True)
+                stored = StoredEnvelope(self.envelope(is_persistent=False), master=ME, own=True)
                 for each in NAMES:
-                    self.place[each].feed.offer(EnvelopeSlice(parcel), self.now)
+                    self.place[each].feed.offer(EnvelopeSlice(stored), self.now)
             case "take":
                 feed.on_processed(min(feed._flight.sent, feed._flight.used + dice.randint(0, 3)), self.now)
             case "connect":
                 feed.connect(self.now)
             case "leave":
-                feed.leave(self.now)
+                feed.disconnect(self.now)
             case "restart":
-                feed.leave(self.now)
+                feed.disconnect(self.now)
                 feed.restart()
                 self.lives[name] += 1
                 if name == "ibis" and dice.random() < 0.5:
                     feed.skip(ME, self.place.shelf.next_position - dice.randint(1, 20))
             case "settle":
                 if name == "ibis":
-                    taken = [p.parcel.position for p in ends.sent if p not in feed._flight]
-                    feed.settled(ME, max([0, *taken]) - dice.randint(0, 2))
+                    taken = [p.stored.position for p in ends.sent if p not in feed._flight]
+                    feed.settle_master(ME, max([0, *taken]) - dice.randint(0, 2))
             case "shed":
                 feed.shed()
             case "close":
@@ -144,7 +144,7 @@ class Told:
 RARE = ["leave", "restart", "restart", "settle", "settle", "shed", "close", "wait", "cut", "cut"]
 
 
-@pytest.mark.parametrize("seed", stories(range(30), 6))
+@pytest.mark.parametrize("seed", scenarios(range(30), 6))
 def test_whoever_is_owed_something_notices_nothing(seed: int) -> None:
     in_memory, on_disk = Told(seed, 1e18), Told(seed, (0, 4_000, 40_000)[seed % 3])
     was_away = 0
@@ -154,7 +154,7 @@ def test_whoever_is_owed_something_notices_nothing(seed: int) -> None:
         assert on_disk.state() == in_memory.state()
         for name in NAMES:
             feed = on_disk.place[name].feed
-            assert all(portion.parcel.is_here for portion in feed._flight)
+            assert all(slice_.stored.is_here for slice_ in feed._flight)
             assert on_disk.heard(name) == in_memory.heard(name)
             was_away += feed._backlog.away is not None
         assert on_disk.place.disk.keys() == in_memory.place.disk.keys()
@@ -165,14 +165,14 @@ def test_whoever_is_owed_something_notices_nothing(seed: int) -> None:
     assert was_away or seed % 3
 
 
-@pytest.mark.parametrize("seed", stories(range(30), 6))
+@pytest.mark.parametrize("seed", scenarios(range(30), 6))
 def test_a_disk_that_takes_its_time_disturbs_no_order(seed: int) -> None:
     told = Told(seed, (0, 4_000)[seed % 2], is_prompt=False)
     for _ in range(STEPS):
         told.step()
         for name in NAMES:
             feed = told.place[name].feed
-            assert all(portion.parcel.is_here for portion in feed._flight)
+            assert all(slice_.stored.is_here for slice_ in feed._flight)
             assert not (feed.connected and feed._backlog and feed._flight.has_room) or told.place.reads
     for name in NAMES:
         heard = told.heard(name)

@@ -43,7 +43,7 @@ def publish(retained: Retained, e: Envelope) -> list[str]:
 
 
 STREAMS = st.sampled_from([b"s" * 16, b"t" * 16])
-STORY = st.lists(
+SCENARIO = st.lists(
     st.tuples(
         st.lists(st.sampled_from(["a", "b", "c", "d", f"{DEAD}1", f"{DEAD}2"]), min_size=1, max_size=5),
         st.integers(1, 30),
@@ -56,7 +56,7 @@ STORY = st.lists(
 
 
 def values(retained: Retained, query: Query = ALL, wall: int = 0) -> dict[tuple[str, str], bytes]:
-    found = [last.as_envelope() for last in retained.find(query, wall)]
+    found = [last.as_envelope() for last in retained.find_values(query, wall)]
     return {(e.keys[0], e.domain): e.contents()[0] for e in found}
 
 
@@ -71,7 +71,7 @@ def test_a_value_keeps_its_number_stream_sender_and_time_and_says_that_it_is_not
     retained = Retained(10**6)
     e = envelope("a b a", [b"1", b"2", b"3"], first=7, low=7, sent=5, persistent=True)
     publish(retained, e)
-    (last,) = retained.find(Query("exact", "a"), 0)
+    (last,) = retained.find_values(Query("exact", "a"), 0)
     value = last.as_envelope()
     assert (value.first, value.last, value.number(0), value.stream) == (9, 9, 9, e.stream)
     assert (value.sent, value.persistent, value.flags & INITIAL) == (5, True, INITIAL)
@@ -136,7 +136,7 @@ def test_what_lost_against_other_sites_has_a_part_of_the_room_and_makes_no_topic
         assert publish(retained, envelope(f"{CONFLICTS}{n}", [b"1"], first=n + 2)) == []
     assert publish(retained, envelope(f"{CONFLICTS}3", [b"1"], first=9)) == [f"{CONFLICTS}0"]
     assert set(retained.keys()) == {"a", *(f"{CONFLICTS}{n}" for n in (1, 2, 3))} and len(retained) == 4
-    retained.remove(f"{CONFLICTS}1", "")
+    retained.remove_value(f"{CONFLICTS}1", "")
     assert publish(retained, envelope(f"{CONFLICTS}4", [b"1"], first=10)) == []
     retained.clear()
     assert publish(retained, envelope(f"{CONFLICTS}5", [bytes(4 * size)], first=11)) == []
@@ -188,7 +188,7 @@ def test_it_knows_in_which_domains_a_key_has_a_value() -> None:
 def test_a_topic_that_is_removed_is_gone_and_its_room_is_free() -> None:
     retained = Retained(2 * (OVERHEAD + 2))
     publish(retained, envelope("a b", [b"1", b"2"]))
-    retained.remove("a", "")
+    retained.remove_value("a", "")
     assert values(retained) == {("b", ""): b"2"}
     assert (retained.get("a", ""), retained.domains("a"), len(retained)) == (None, [], 1)
     assert publish(retained, envelope("c", [b"3"], first=3)) == []
@@ -198,8 +198,8 @@ def test_a_topic_that_is_removed_is_gone_and_its_room_is_free() -> None:
 def test_to_remove_what_is_not_there_does_no_harm() -> None:
     retained = Retained(10**6)
     publish(retained, envelope("a", [b"1"]))
-    retained.remove("a", "sport")
-    retained.remove("b", "")
+    retained.remove_value("a", "sport")
+    retained.remove_value("b", "")
     assert values(retained) == {("a", ""): b"1"}
 
 
@@ -214,20 +214,20 @@ def test_when_all_is_forgotten_all_room_is_free() -> None:
 def test_after_a_topic_was_removed_an_older_value_may_stand_there_again() -> None:
     retained = Retained(10**6)
     publish(retained, envelope("a", [b"new"], sent=2))
-    retained.remove("a", "")
+    retained.remove_value("a", "")
     publish(retained, envelope("a", [b"old"], stream=b"o" * 16, sent=1))
     assert values(retained) == {("a", ""): b"old"}
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.binary(max_size=40)), max_size=40))
-def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes | None]]) -> None:
+def test_it_never_holds_more_than_its_bound(scenario: list[tuple[str, bytes | None]]) -> None:
     """Publish a value of a key, or remove the topic where the value is None."""
     retained = Retained(4 * OVERHEAD)
     model: dict[str, bytes] = {}
-    for n, (key, data) in enumerate(story):
+    for n, (key, data) in enumerate(scenario):
         model.pop(key, None)
         if data is None:
-            retained.remove(key, "")
+            retained.remove_value(key, "")
         else:
             for gone in publish(retained, envelope(key, [data], first=n + 1, sent=n)):
                 del model[gone]
@@ -236,12 +236,12 @@ def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes | None]
         assert sum(OVERHEAD + len(k) + len(v) for k, v in model.items()) <= 4 * OVERHEAD or len(model) == 1
 
 
-@given(STORY)
+@given(SCENARIO)
 def test_many_at_once_come_to_the_same_as_one_by_one(
-    story: list[tuple[list[str], int, bytes, str, int]],
+    scenario: list[tuple[list[str], int, bytes, str, int]],
 ) -> None:
     one, many = Retained(4 * OVERHEAD), Retained(4 * OVERHEAD)
-    for e in told(story):
+    for e in told(scenario):
         for value in last_values(e):
             one.put_all([value])
         publish(many, e)
@@ -249,12 +249,12 @@ def test_many_at_once_come_to_the_same_as_one_by_one(
         assert (len(many), many.evicted) == (len(one), one.evicted)
 
 
-@given(STORY, st.sets(st.integers(0, 15)))
+@given(SCENARIO, st.sets(st.integers(0, 15)))
 def test_values_that_nobody_asked_for_meanwhile_come_to_the_same(
-    story: list[tuple[list[str], int, bytes, str, int]], asked: set[int]
+    scenario: list[tuple[list[str], int, bytes, str, int]], asked: set[int]
 ) -> None:
     at_once, late = Retained(10**6), Retained(10**6)
-    for n, e in enumerate(told(story)):
+    for n, e in enumerate(told(scenario)):
         at_once.put_all(last_values(e))
         late.retain_last(e)
         if n in asked:
@@ -262,8 +262,8 @@ def test_values_that_nobody_asked_for_meanwhile_come_to_the_same(
     assert values(late) == values(at_once)
 
 
-def told(story: list[tuple[list[str], int, bytes, str, int]]) -> Iterator[Envelope]:
-    for sent, (keys, first, stream, domain, size) in enumerate(story, start=1):
+def told(scenario: list[tuple[list[str], int, bytes, str, int]]) -> Iterator[Envelope]:
+    for sent, (keys, first, stream, domain, size) in enumerate(scenario, start=1):
         contents = [bytes([sent, n]) * size for n in range(len(keys))]
         yield envelope(" ".join(keys), contents, first=first, low=1, stream=stream, domain=domain, sent=sent)
 

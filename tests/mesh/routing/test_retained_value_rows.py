@@ -45,8 +45,8 @@ class Master:
         sent = self._clock - (late if publisher else 0) * 15
         e = replace(e, stream=stream, sent=max(sent, self._newest_of(stream) + 1))
         lane = self.log.lane(stream, "", 0.0)
-        lane.origin.accept(e.first, e.last, e.low)
-        accepted, ops = self.log.accept(lane, [(e, [])], 0, ME)
+        lane.origin.accept_numbers(e.first, e.last, e.low)
+        accepted, ops = self.log.accept_envelope(lane, [(e, [])], 0, ME)
         if ops:
             self._commits.append((lane, accepted, ops, self.log.shelf.take_later()))
         else:
@@ -68,7 +68,7 @@ class Master:
         else:
             self._has_refused = True
             self.log.shelf.not_written(later)
-            self.log.refuse(lane, accepted)
+            self.log.refuse_accepted(lane, accepted)
 
     def _passes(self, accepted: Accepted) -> None:
         rides = self.log.passes(accepted)

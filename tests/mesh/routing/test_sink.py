@@ -15,7 +15,7 @@ from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.commands import Query
 from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.envelopes import envelope
-from tests.mesh.routing.feeds import CREDIT, HERON, ME, inbox, parcel
+from tests.mesh.routing.feeds import CREDIT, HERON, ME, inbox, stored
 
 
 def feed(kind: type[Feed] = Feed, key: bytes = b"f") -> Feed:
@@ -126,28 +126,28 @@ def test_a_flight_has_room_until_one_bound_is_reached() -> None:
     for credit, few in ((Credit(10**6, 2, 1), 2), (Credit(65, 9, 1), 2), (Credit(10**6, 9, 1, 3), 3)):
         flight, count = Flight(credit), 0
         while flight.has_room:
-            flight.append(EnvelopeSlice(parcel()))
+            flight.append(EnvelopeSlice(stored()))
             count += 1
         assert count == few, credit
 
 
 def test_what_waits_knows_that_it_does() -> None:
-    backlog, portions = Backlog(CREDIT, Overflow.BLOCK), [EnvelopeSlice(parcel()) for _ in range(4)]
-    for portion in portions:
-        backlog.append(portion)
-    assert all(portion.waiting for portion in portions)
-    assert (backlog.pop(), backlog.remove(portions[2])) == (portions[0], portions[2])
-    assert [portion.waiting for portion in portions] == [False, True, False, True]
-    assert backlog.take_all() == [portions[1], portions[3]]
-    assert not any(portion.waiting for portion in portions)
+    backlog, slices = Backlog(CREDIT, Overflow.BLOCK), [EnvelopeSlice(stored()) for _ in range(4)]
+    for slice_ in slices:
+        backlog.append(slice_)
+    assert all(slice_.waiting for slice_ in slices)
+    assert (backlog.pop(), backlog.remove_slice(slices[2])) == (slices[0], slices[2])
+    assert [slice_.waiting for slice_ in slices] == [False, True, False, True]
+    assert backlog.take_all() == [slices[1], slices[3]]
+    assert not any(slice_.waiting for slice_ in slices)
 
 
 def test_only_the_oldest_that_is_transient_gives_way_and_to_none_that_waits_whatever_happens() -> None:
-    stays, goes = EnvelopeSlice(parcel(1)), EnvelopeSlice(parcel())
+    stays, goes = EnvelopeSlice(stored(1)), EnvelopeSlice(stored())
     for policy in Overflow:
         backlog = Backlog(CREDIT, policy)
-        for portion in (stays, goes, EnvelopeSlice(parcel())):
-            backlog.append(portion)
-        found = backlog.giving_way_to(EnvelopeSlice(parcel()))
+        for slice_ in (stays, goes, EnvelopeSlice(stored())):
+            backlog.append(slice_)
+        found = backlog.giving_way_to(EnvelopeSlice(stored()))
         assert found is (goes if policy is Overflow.DROP_OLDEST else None)
-        assert backlog.giving_way_to(EnvelopeSlice(parcel(2))) is None
+        assert backlog.giving_way_to(EnvelopeSlice(stored(2))) is None

@@ -9,10 +9,10 @@ from tests.mesh.routing.feeds import Ends
 from tests.mesh.routing.test_shares import BIG
 
 
-def stored(shelf: StoreHandle, number: int = 1) -> StoredEnvelope:
-    parcel = StoredEnvelope(envelope("a", first=number, persistent=True), own=True)
-    shelf.append(parcel, [("f", None)])
-    return parcel
+def put_envelope(shelf: StoreHandle, number: int = 1) -> StoredEnvelope:
+    stored = StoredEnvelope(envelope("a", first=number, persistent=True), own=True)
+    shelf.append_envelope(stored, [("f", None)])
+    return stored
 
 
 def row(table: str, value: bytes, key: bytes = b"f") -> Put:
@@ -20,21 +20,21 @@ def row(table: str, value: bytes, key: bytes = b"f") -> Put:
 
 
 def test_places_count_up_and_what_stands_there_is_owed() -> None:
-    shelf, parcel = StoreHandle(), StoredEnvelope(envelope("a b", [b"1", b"2"], persistent=True), own=True)
-    op = shelf.append(parcel, [("f", None), ("g", (1,))])
-    assert (op, parcel.position, parcel.owed) == (
-        Append(1, parcel.envelope.header(), parcel.envelope.body),
+    shelf, stored = StoreHandle(), StoredEnvelope(envelope("a b", [b"1", b"2"], persistent=True), own=True)
+    op = shelf.append_envelope(stored, [("f", None), ("g", (1,))])
+    assert (op, stored.position, stored.owed) == (
+        Append(1, stored.envelope.header(), stored.envelope.body),
         1,
         2,
     )
-    assert (stored(shelf, 3).position, shelf.live, shelf.next_position) == (2, 2, 3)
+    assert (put_envelope(shelf, 3).position, shelf.live, shelf.next_position) == (2, 2, 3)
 
 
 def test_what_has_stood_there_since_before_the_start_leaves_when_nobody_is_owed_it() -> None:
     shelf = StoreHandle()
-    shelf.restore(StoredEnvelope(envelope("a"), 7), [("f", None)])
+    shelf.restore_envelope(StoredEnvelope(envelope("a"), 7), [("f", None)])
     assert (shelf.live, shelf.take_later()) == (1, [])
-    shelf.restore(StoredEnvelope(envelope("a"), 8), [])
+    shelf.restore_envelope(StoredEnvelope(envelope("a"), 8), [])
     assert (shelf.live, shelf.take_later()) == (1, [Drop((8,))])
 
 
@@ -42,7 +42,7 @@ def test_changes_of_rows_ride_with_the_next_commit_and_a_newer_one_replaces_an_o
     shelf = StoreHandle()
     for value in (b"old", b"new"):
         shelf.later("position", b"f", row("position", value))
-    shelf.delete_released(stored(shelf))
+    shelf.delete_released(put_envelope(shelf))
     assert shelf.take_later() == [row("position", b"new"), Drop((1,))]
     assert shelf.take_later() == []
 
@@ -51,7 +51,7 @@ def test_a_change_that_was_not_written_is_tried_again_unless_there_is_a_newer_on
     shelf = StoreHandle()
     for key in (b"f", b"g"):
         shelf.later("feed", key, row("feed", b"old", key))
-    shelf.delete_released(stored(shelf))
+    shelf.delete_released(put_envelope(shelf))
     failed = shelf.take_later()
     shelf.later("feed", b"g", Delete("feed", b"g"))
     shelf.not_written(failed)
@@ -81,22 +81,22 @@ def test_what_is_written_with_something_else_takes_the_place_of_what_waits_or_ha
     assert shelf.take_later() == []
 
 
-def big_parcel(shelf: StoreHandle) -> tuple[StoredEnvelope, Ends, Ends]:
+def big_stored(shelf: StoreHandle) -> tuple[StoredEnvelope, Ends, Ends]:
     one, other = Ends(), Ends()
-    parcel = StoredEnvelope(BIG, own=True)
-    shelf.append(parcel, [(one.feed, None), (other.feed, (5,))])
+    stored = StoredEnvelope(BIG, own=True)
+    shelf.append_envelope(stored, [(one.feed, None), (other.feed, (5,))])
     for ends in (one, other):
         ends.feed.connect(0.0)
-    return parcel, one, other
+    return stored, one, other
 
 
 def test_a_feed_that_is_done_tells_that_less_is_owed_and_the_store_is_told_of_the_rest() -> None:
     shelf = StoreHandle()
-    parcel, one, _ = big_parcel(shelf)
-    one.offer(parcel)
+    stored, one, _ = big_stored(shelf)
+    one.offer(stored)
     one.feed.on_processed(1, 0.0)
-    assert (one.released, parcel.owed) == ([parcel], 1)
-    shelf.shrink(parcel)
+    assert (one.released, stored.owed) == ([stored], 1)
+    shelf.shrink(stored)
     assert shelf.live == 1
     (op,) = shelf.take_later()
     assert isinstance(op, Rewrite) and op.position == 1
@@ -108,12 +108,12 @@ def test_a_feed_that_is_done_tells_that_less_is_owed_and_the_store_is_told_of_th
 
 def test_what_nobody_is_owed_any_more_is_dropped_and_not_written_again() -> None:
     shelf = StoreHandle()
-    parcel, one, other = big_parcel(shelf)
-    one.offer(parcel)
+    stored, one, other = big_stored(shelf)
+    one.offer(stored)
     one.feed.on_processed(1, 0.0)
-    shelf.shrink(parcel)
-    other.offer(parcel)
+    shelf.shrink(stored)
+    other.offer(stored)
     other.feed.on_processed(1, 0.0)
-    assert (other.released, parcel.owed) == ([parcel], 0)
-    shelf.delete_released(parcel)
+    assert (other.released, stored.owed) == ([stored], 0)
+    shelf.delete_released(stored)
     assert shelf.take_later() == [Drop((1,))]

@@ -14,29 +14,29 @@ def test_the_boot_of_a_parcel_is_that_of_its_position() -> None:
 
 def test_an_envelope_leaves_memory_when_all_that_are_owed_it_read_it_from_disk() -> None:
     e = envelope("a b", [b"x" * 50, b"y" * 70])
-    parcel = StoredEnvelope(e, 1, owed=2, frames=[b"frame"])
-    size = parcel.size
-    parcel.paged = 1
-    parcel.give_away()
-    assert parcel.is_here
-    parcel.paged = 2
-    parcel.give_away()
-    assert (parcel.is_here, parcel.envelope.count, parcel.frames) == (False, 2, [])
-    assert parcel.size == size
-    parcel.found(e)
-    assert (parcel.envelope, parcel.size, parcel.lacks) == (e, size, 0)
+    stored = StoredEnvelope(e, 1, owed=2, frames=[b"frame"])
+    size = stored.size
+    stored.paged = 1
+    stored.give_away()
+    assert stored.is_here
+    stored.paged = 2
+    stored.give_away()
+    assert (stored.is_here, stored.envelope.count, stored.frames) == (False, 2, [])
+    assert stored.size == size
+    stored.found(e)
+    assert (stored.envelope, stored.size, stored.lacks) == (e, size, 0)
 
 
 def test_a_parcel_that_was_cut_on_disk_has_all_its_places_again() -> None:
     e = envelope("a b a", [b"1", b"22", b"3" * LARGE])
-    parcel = StoredEnvelope(e, 1)
-    parcel.owe([("joe", (2,)), ("ann", (0, 2))])
-    parcel.paged, size = 2, parcel.size
-    parcel.give_away()
-    parcel.found(e.cut([2]))
-    assert (parcel.envelope.count, parcel.size) == (3, size)
-    assert parcel.envelope.contents() == [b"", b"", b"3" * LARGE]
-    assert [parcel.envelope.number(i) for i in range(3)] == [1, 2, 3]
+    stored = StoredEnvelope(e, 1)
+    stored.owe([("joe", (2,)), ("ann", (0, 2))])
+    stored.paged, size = 2, stored.size
+    stored.give_away()
+    stored.found(e.cut([2]))
+    assert (stored.envelope.count, stored.size) == (3, size)
+    assert stored.envelope.contents() == [b"", b"", b"3" * LARGE]
+    assert [stored.envelope.number(i) for i in range(3)] == [1, 2, 3]
 
 
 def test_a_refilled_piece_keeps_keys_and_properties_of_what_is_there() -> None:

@@ -19,7 +19,7 @@ BREAKS, ODD = 12, 1013
 def test_row_34_a_stream_that_is_cut_in_its_frames_goes_on_where_it_was(reset: bool) -> None:
     """The client comes through the proxy with keys. Without keys it would refuse an address in between."""
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         host, _, port = node.tcp.removeprefix("tcp://").rpartition(":")
         async with (
             Proxy(host, int(port)) as proxy,
@@ -42,7 +42,7 @@ def test_row_34_a_stream_that_is_cut_in_its_frames_goes_on_where_it_was(reset: b
         node = RunningNode("heron", state, cluster, ("--bind", "tcp://127.0.0.1:0", "--no-mdns"))
         node.start()
         try:
-            asyncio.run(story(node))
+            asyncio.run(scenario(node))
         finally:
             node.stop()
         assert "Traceback" not in node.log, node.log

@@ -72,7 +72,7 @@ def test_row_01_02_a_publish_is_there_once_when_its_node_dies_around_commit_or_a
 ) -> None:
     heron, stork = pair
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             mesh.connect("heron", environ=heron.environ) as h,
             mesh.connect("stork", environ=stork.environ) as s,
@@ -84,7 +84,7 @@ def test_row_01_02_a_publish_is_there_once_when_its_node_dies_around_commit_or_a
             assert await counted(h, "published", "repeated") == INGRESS[point]
             assert [message.content for message in await h.get(point)] == WORDS[-1:]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("point", ["forward.before", "forward.after", "answer.before", "answer.after"])
@@ -93,7 +93,7 @@ def test_row_03_what_was_warned_is_forwarded_once_when_its_node_dies_around_it(
 ) -> None:
     bilbo, frodo, key = chain["bilbo"], chain["frodo"], f"warned/{point}"
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with chain.connect("bilbo") as b, chain.connect("heron") as h, each_word_once(h, b, key, RUGBY):
             frodo.kill()
             if point.startswith("answer"):
@@ -108,7 +108,7 @@ def test_row_03_what_was_warned_is_forwarded_once_when_its_node_dies_around_it(
             assert {each.state for each in published} == {"FORWARD_WARNING"}
             assert {(await b.final(each)).state for each in published} == {"OK"}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_row_04_a_forwarded_message_is_there_once_when_its_master_dies_around_it
 ) -> None:
     key = f"master/{point}"
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with chain.connect("bilbo") as b, each_word_once(b, b, key, RUGBY):
             async with dies_and_returns(chain["heron"], f"{point}:1"):
                 publishing = asyncio.create_task(one_by_one(b, key, RUGBY))
             published = await publishing
             assert {(await b.final(each)).state for each in published} == {"OK"}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("point", ["forward.before", "forward.after", "outcome.before", "outcome.after"])
@@ -135,20 +135,20 @@ def test_row_04_a_message_is_there_once_when_a_node_on_its_way_dies_around_it(
 ) -> None:
     key = f"way/{point}"
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with chain.connect("bilbo") as b, chain.connect("heron") as h, each_word_once(h, b, key, RUGBY):
             async with dies_and_returns(chain["frodo"], f"{point}:1"):
                 publishing = asyncio.create_task(one_by_one(b, key, RUGBY))
             published = await publishing
             assert {(await b.final(each)).state for each in published} == {"OK"}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_A4_a_publish_waits_while_the_middle_node_is_killed_and_flows_when_it_is_back(
     chain: Processes,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with chain.connect("bilbo") as b, chain.connect("heron") as h, hearing(h, "A4", RUGBY) as ear:
             chain["frodo"].kill()
             assert await h.get("A4", domain=RUGBY) == []
@@ -161,4 +161,4 @@ def test_A4_a_publish_waits_while_the_middle_node_is_killed_and_flows_when_it_is
             await nothing_more(b, ear, domain=RUGBY)
             assert ear.contents == [b"We win", b"again"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -37,7 +37,7 @@ def test_row_14_of_a_publisher_that_is_killed_in_a_burst_a_prefix_is_there(
 ) -> None:
     heron, topic, answers = three["heron"], f"burst/{secrets.token_hex(4)}", tmp_path / "answers"
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             mesh.connect("stork", environ=heron.environ) as s,
             hearing(s, topic) as ear,
@@ -56,7 +56,7 @@ def test_row_14_of_a_publisher_that_is_killed_in_a_burst_a_prefix_is_there(
         assert 0 < max(answered) <= count
         assert {answer.state for answer in answered.values()} == {"OK"}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def start_publisher(node: RunningNode, topic: str, answers: Path) -> "subprocess.Popen[bytes]":
@@ -72,7 +72,7 @@ def start_publisher(node: RunningNode, topic: str, answers: Path) -> "subprocess
 def test_row_18_nothing_that_was_answered_is_lost_when_all_nodes_are_killed_at_once(
     three: dict[str, RunningNode],
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with AsyncExitStack() as stack:
             clients = {
                 name: await stack.enter_async_context(mesh.connect(name, environ=node.environ))
@@ -87,7 +87,7 @@ def test_row_18_nothing_that_was_answered_is_lost_when_all_nodes_are_killed_at_o
                 await t.heard_more(50)
                 await t.settled()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_19_a_node_that_dies_of_its_work_twenty_times_starts_each_time_and_loses_nothing(
@@ -96,7 +96,7 @@ def test_row_19_a_node_that_dies_of_its_work_twenty_times_starts_each_time_and_l
     """The node dies when it is about to answer. The client that waits for the answer makes it die again."""
     heron = three["heron"]
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             mesh.connect("heron", environ=heron.environ) as h,
             mesh.connect("stork", environ=heron.environ) as s,
@@ -112,4 +112,4 @@ def test_row_19_a_node_that_dies_of_its_work_twenty_times_starts_each_time_and_l
                 await t.heard_more()
                 await t.settled()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -61,7 +61,7 @@ def test_row_39_many_stored_messages_wait_for_a_subscriber_that_stands_still(tmp
     config = tmp_path / "mesh.toml"
     config.write_text("[limits]\nbacklog_bytes = 134217728\ntopics_bytes = 1048576\n")
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         async with mesh.connect("heron", environ=node.environ, timeout=LIMIT) as publisher:
             with reader(node, tmp_path / "ready") as process:
                 await publisher.publish_many("flood", (b"%d" % n for n in range(BACKLOG)), persistent=True)
@@ -76,11 +76,11 @@ def test_row_39_many_stored_messages_wait_for_a_subscriber_that_stands_still(tmp
             await eventually(nothing_is_stored)
 
     with running("heron", options=("--config", str(config))) as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 def test_row_73_who_subscribes_without_end_is_stopped_at_its_limit_and_disturbs_nobody() -> None:
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         async with (
             mesh.connect("heron", environ=node.environ) as good,
             mesh.connect("heron", environ=node.environ, timeout=LIMIT) as greedy,
@@ -101,7 +101,7 @@ def test_row_73_who_subscribes_without_end_is_stopped_at_its_limit_and_disturbs_
             assert metrics["subscriptions"] <= SUBSCRIPTIONS + 2
 
     with running("heron") as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 @pytest.mark.parametrize("persistent", [False, True])
@@ -112,7 +112,7 @@ def test_row_73_topics_without_end_are_forgotten_beyond_the_room_for_their_value
     config = tmp_path / "mesh.toml"
     config.write_text(f"[limits]\ntopics_bytes = {ROOM}\n")
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         async with mesh.connect("heron", environ=node.environ, timeout=LIMIT) as m:
             for n in range(TOPICS):
                 if n % 500 == 0:
@@ -127,7 +127,7 @@ def test_row_73_topics_without_end_are_forgotten_beyond_the_room_for_their_value
             assert 1000 < metrics["topics"] < ROOM / 400
 
     with running("heron", options=("--config", str(config))) as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
         if persistent:
             node.stop()
             assert os.path.getsize(Path(node.it["data"]) / "store.sqlite") < 16 * ROOM

@@ -151,7 +151,7 @@ def test_row_52_a_name_that_comes_back_with_a_new_identity_is_taken_when_the_old
         until(lambda: of(heron, new) == "alive")
         assert of(heron, old) in ("", "dead")
 
-        async def story() -> None:
+        async def scenario() -> None:
             async with (
                 mesh.connect("heron", environ=heron.environ) as h,
                 mesh.connect("stork", environ=stork.environ) as s,
@@ -160,4 +160,4 @@ def test_row_52_a_name_that_comes_back_with_a_new_identity_is_taken_when_the_old
                     await t.heard_more(20)
                     await t.settled()
 
-        asyncio.run(story())
+        asyncio.run(scenario())

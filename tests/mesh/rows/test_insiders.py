@@ -89,7 +89,7 @@ def told(place: Path) -> list[dict[str, Any]]:
 
 
 def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("heron", "frodo", "egret", snapshots__interval=1.0) as m:
             await eventually(lambda: len(states(m, "egret")) == 2)
             liar, egret = Liar(m.nodes["frodo"]), m.nodes["egret"].core
@@ -129,7 +129,7 @@ def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room
             assert all(line["cpu"] is None or 0 <= line["cpu"] <= 100 for line in told(place))
             assert all(0 <= line["load"] <= 1 and 0 <= line["published"] < 10**5 for line in told(place))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_55_who_says_that_it_is_idle_or_mighty_draws_no_more_than_its_part() -> None:

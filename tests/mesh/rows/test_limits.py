@@ -37,7 +37,7 @@ def node() -> Iterator[RunningNode]:
 
 
 def test_row_35_two_hundred_clients_are_back_soon_after_their_node_is(node: RunningNode) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with AsyncExitStack() as stack:
             clients = [
                 await stack.enter_async_context(mesh.connect("heron", environ=node.environ, timeout=LIMIT))
@@ -61,7 +61,7 @@ def test_row_35_two_hundred_clients_are_back_soon_after_their_node_is(node: Runn
             assert [message.content for message in heard] == [b"%d" % n for n in range(CROWD)]
             assert (await clients[0].call("info"))["metrics"]["connected_sessions"] == CROWD
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_38_a_subscriber_that_stands_still_costs_the_others_nothing_and_is_told_what_it_missed(
@@ -69,7 +69,7 @@ def test_row_38_a_subscriber_that_stands_still_costs_the_others_nothing_and_is_t
 ) -> None:
     count, size = 3000, 50_000  # 150 MB: more than any backlog
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.connect("heron", environ=node.environ, timeout=LIMIT) as publisher:
             with subscriber(node, tmp_path / "stands") as stands, subscriber(node, tmp_path / "runs") as runs:
                 stands.send_signal(signal.SIGSTOP)
@@ -85,7 +85,7 @@ def test_row_38_a_subscriber_that_stands_still_costs_the_others_nothing_and_is_t
         assert stood["missed"] > 0
         assert stood["came"] + stood["missed"] == count + stood["end"] - 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.smoke
@@ -93,7 +93,7 @@ def test_row_38_who_stands_still_for_too_long_is_cut_off_by_name_and_may_come_ba
     config = tmp_path / "mesh.toml"
     config.write_text("[limits]\nslow_consumer = 1\n")
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         async with (
             mesh.connect("heron", environ=node.environ) as publisher,
             mesh.connect("heron", environ=node.environ, client="joe", session=1) as joe,
@@ -116,7 +116,7 @@ def test_row_38_who_stands_still_for_too_long_is_cut_off_by_name_and_may_come_ba
             assert subscription.dropped > 0
 
     with running("heron", options=("--config", str(config))) as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
         assert "slow consumer" in node.mesh("events", "--url", "heron").stdout
 
 
@@ -159,7 +159,7 @@ def subscriber(node: RunningNode, ready: Path) -> "Iterator[subprocess.Popen[str
 
 
 def test_row_40_connections_that_say_nothing_are_closed_and_disturb_nobody(node: RunningNode) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.connect("heron", environ=node.environ) as client:
             before = open_files(node)
             with silent(node, IDLE) as connections:
@@ -168,11 +168,11 @@ def test_row_40_connections_that_say_nothing_are_closed_and_disturb_nobody(node:
                 await eventually(lambda: all(is_closed(each) for each in connections))
             await eventually(lambda: open_files(node) <= before + 10)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_41_without_descriptors_a_node_keeps_whom_it_has_and_recovers() -> None:
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         async with mesh.connect("heron", environ=node.environ) as client:
             with silent(node, 2 * DESCRIPTORS) as connections:
                 await eventually(lambda: any(map(is_closed, connections)))
@@ -182,18 +182,18 @@ def test_row_41_without_descriptors_a_node_keeps_whom_it_has_and_recovers() -> N
             assert [m.content for m in await client.get("k")] == [b"while it has none"]
 
     with running("heron", inside=limited(descriptors=DESCRIPTORS)) as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 def test_row_41_without_descriptors_a_node_does_not_turn_in_circles() -> None:
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         before = processor_time(node)
         with silent(node, 2 * DESCRIPTORS) as connections:
             await eventually(lambda: all(map(is_closed, connections)))
         assert processor_time(node) - before < SPIN
 
     with running("heron", inside=limited(descriptors=DESCRIPTORS)) as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 def processor_time(node: RunningNode) -> float:
@@ -205,7 +205,7 @@ def processor_time(node: RunningNode) -> float:
 def test_row_42_a_node_that_gets_no_more_memory_ends_at_once_and_keeps_what_it_has_answered() -> None:
     room, size, count = 30 * MIB, 500_000, 120
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         answered: set[int] = set()
 
         async def publish() -> None:
@@ -226,7 +226,7 @@ def test_row_42_a_node_that_gets_no_more_memory_ends_at_once_and_keeps_what_it_h
                 assert message.content.startswith(b"%d." % number)
 
     with running("heron") as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 def limit_memory(node: RunningNode, most: int) -> None:

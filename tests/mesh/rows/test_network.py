@@ -48,7 +48,7 @@ async def nobody_dies(lan: Lan) -> None:
 
 
 def test_row_27_both_sides_of_a_partition_go_on_and_have_everything_of_each_other_afterwards() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy_lan() as (lan, t):
             lan.lab.split([1], [2, 3])
             await lan.becomes({2: "dead", 3: "dead"}, at=1)
@@ -60,21 +60,21 @@ def test_row_27_both_sides_of_a_partition_go_on_and_have_everything_of_each_othe
                 grown = {name for name, them in ear.heard.items() if len(them) > before[ear.name][name]}
                 assert grown == side
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_28_a_node_that_is_heard_by_one_and_not_by_another_is_not_called_dead() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy_lan() as (lan, t):
             lan.lab.cut_oneway(2, 1)
             await t.heard_more(LONG, "n3")  # the third node is not affected
             await nobody_dies(lan)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_29_two_that_cannot_reach_each_other_have_all_of_the_third_and_later_of_each_other() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy_lan() as (lan, t):
             lan.lab.part(1, 2)
             await t.heard_more(LONG, "n3")
@@ -84,7 +84,7 @@ def test_row_29_two_that_cannot_reach_each_other_have_all_of_the_third_and_later
                 "suspect",
             }
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # Worse and worse. Delays are in s, chances hold for each packet.
@@ -98,7 +98,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 
 
 def test_row_31_what_is_lost_late_doubled_or_out_of_order_in_the_network_is_not_so_above_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy_lan() as (lan, t):
             for way in WAYS:
                 for one, other in combinations(HOSTS, 2):
@@ -109,11 +109,11 @@ def test_row_31_what_is_lost_late_doubled_or_out_of_order_in_the_network_is_not_
             await t.heard_more(1)
             await nobody_dies(lan)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_32_a_link_that_comes_and_goes_each_second_loses_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy_lan() as (lan, t):
             for _ in range(FLAPS):
                 lan.lab.part(1, 2)
@@ -123,11 +123,11 @@ def test_row_32_a_link_that_comes_and_goes_each_second_loses_nothing() -> None:
             await t.heard_more()
             await nobody_dies(lan)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_33_a_connection_whose_other_end_is_gone_without_a_word_is_given_up_and_made_anew() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy_lan() as (lan, t):
             await t.heard_more()
             assert await data_links(lan, 1) == 2
@@ -141,7 +141,7 @@ def test_row_33_a_connection_whose_other_end_is_gone_without_a_word_is_given_up_
             await t.heard_more()
             assert await data_links(lan, 1) == 2
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 async def data_links(lan: Lan, at: int) -> int:

@@ -75,7 +75,7 @@ async def states(nodes: dict[str, RunningNode], at: str) -> set[str]:
 def test_row_20_a_node_that_stands_still_for_seconds_is_not_called_dead_and_nothing_is_lost(
     three: dict[str, RunningNode], seconds: int
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy(three) as t:
             three["stork"].pause()
             await t.post_more(seconds * RATE)
@@ -89,7 +89,7 @@ def test_row_20_a_node_that_stands_still_for_seconds_is_not_called_dead_and_noth
             await t.settled()
         assert [await deaths(three, at) for at in three] == [[], [], []]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_row_25_a_node_without_a_processor_calls_nobody_dead_who_is_well() -> None:
@@ -97,7 +97,7 @@ def test_row_25_a_node_without_a_processor_calls_nobody_dead_who_is_well() -> No
     names = ("heron", "stork", "egret", "ibis")
     cores = {name: CORES[0] if name == "ibis" else CORES[-1] for name in names}
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy(nodes, rate=10) as t:
             with hogs(CORES[0]):
                 await t.post_more(STARVED)
@@ -107,7 +107,7 @@ def test_row_25_a_node_without_a_processor_calls_nobody_dead_who_is_well() -> No
         assert called_dead <= {"ibis"}
 
     with nodes_of(*names, cores=cores) as nodes:
-        asyncio.run(story())
+        asyncio.run(scenario())
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def test_row_26_a_strategy_that_takes_seconds_costs_its_node_these_and_nobody_el
     monkeypatch.setenv("PYTHONPATH", f"{os.environ.get('PYTHONPATH', '')}:{tmp_path}")
     monkeypatch.setenv("SLEEPY", str(nap))
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with busy(nodes) as t, connected(nodes, "stork") as s, connected(nodes, "heron") as h:
             await s.publish("news", b"first", domain="NEWS")
             nap.touch()
@@ -174,7 +174,7 @@ def test_row_26_a_strategy_that_takes_seconds_costs_its_node_these_and_nobody_el
         heron = stack.enter_context(running("heron", options=("--config", str(file))))
         others = {name: running(name, beside=heron, options=("--config", str(file))) for name in NAMES[1:]}
         nodes = {"heron": heron, **{name: stack.enter_context(it) for name, it in others.items()}}
-        asyncio.run(story())
+        asyncio.run(scenario())
 
 
 def test_row_36_while_one_takes_nothing_more_the_others_hear_each_other_as_ever(
@@ -183,7 +183,7 @@ def test_row_36_while_one_takes_nothing_more_the_others_hear_each_other_as_ever(
     """The node stands still until messages for it fill every window."""
     big = b"." * 100_000
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             busy(three) as t,
             connected(three, "heron") as h,
@@ -203,4 +203,4 @@ def test_row_36_while_one_takes_nothing_more_the_others_hear_each_other_as_ever(
                 assert [len((await anext(stalled)).content) for _ in range(100)] == [len(big)] * 100
             await t.settled()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -90,7 +90,7 @@ def too_much(kind: str) -> Iterable[bytes]:
 def test_row_64_a_message_over_the_limits_is_cut_or_refused_and_not_read_to_its_end(kind: str) -> None:
     """Another client continues meanwhile. The connection guard handles a message that never ends."""
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         async with mesh.connect("heron", environ=node.environ) as good, good.subscribe("k") as subscription:
             await good.publish("k", b"before")
             taken = 0
@@ -107,7 +107,7 @@ def test_row_64_a_message_over_the_limits_is_cut_or_refused_and_not_read_to_its_
             assert heard == [b"before", b"meanwhile"]
 
     with running("heron") as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 class Recorder:
@@ -162,7 +162,7 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, piec
 def test_row_66_the_bytes_of_a_session_that_were_recorded_are_worth_nothing_a_second_time(
     in_turn: bool,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("heron") as m:
             host, _, port = at(m.nodes["heron"]).removeprefix("tcp://").rpartition(":")
             recorder = Recorder(host, int(port))
@@ -180,7 +180,7 @@ def test_row_66_the_bytes_of_a_session_that_were_recorded_are_worth_nothing_a_se
             async with m.connect("heron") as good:
                 assert [message.content for message in await good.get("k")] == [b"once"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def figures(m: Mesh) -> dict[str, int]:

@@ -38,7 +38,7 @@ FILES = {"heron": file(), "frodo": file("heron"), "bilbo": file("heron", "frodo"
 @pytest.mark.smoke
 @pytest.mark.slow
 def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_when_it_is_back() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with processes_of(FILES) as c:
             async with c.connect("bilbo", client="b") as b, c.connect("frodo", client="f") as f:
                 async with hearing(b, "o/1", ORDERS) as ear, hearing(f, "o/1", ORDERS) as other:
@@ -82,7 +82,7 @@ def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_
                         [last] = await h.get("o/1", domain=ORDERS)
                         assert last.source == "heron"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 CUT = QUICK + section("n1", backup=False, is_up=False) + section("n2", backup=True, is_up=False)
@@ -98,7 +98,7 @@ async def values_at(lan: Lan, host: int) -> list[tuple[str, bytes]]:
 def test_a_mesh_that_is_cut_in_two_is_written_on_both_sides_and_nothing_is_lost_when_it_is_merged() -> None:
     """n1 is the master and n2 its backup. The cut separates n1 from n2 and n3."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with lan_of(3) as lan:
             for node in lan.nodes.values():
                 home = Path(node.environ["XDG_CONFIG_HOME"]) / "mesh"
@@ -132,4 +132,4 @@ def test_a_mesh_that_is_cut_in_two_is_written_on_both_sides_and_nothing_is_lost_
             await eventually(all_have_the_same)
             assert [key for key, _ in await values_at(lan, 1)] == ["o/1"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -53,7 +53,7 @@ def test_A28_rules_that_run_in_a_circle_are_a_named_error_that_prints_the_path()
 
 @pytest.mark.smoke
 def test_what_nobody_is_master_of_waits_through_a_crash_until_a_rule_names_a_master() -> None:
-    async def story(c: Processes) -> None:
+    async def scenario(c: Processes) -> None:
         async with c.connect("n") as m:
             published = await m.publish("K", b"by hand", domain="D", persistent=True)
             assert published.state == "FORWARD_WARNING"
@@ -77,4 +77,4 @@ def test_what_nobody_is_master_of_waits_through_a_crash_until_a_rule_names_a_mas
         assert (route.returncode, "wait for an unknown master" in route.stdout) == (1, True)
         why = c["n"].mesh("why", "topic", "K2", "--domain", "D")
         assert (why.returncode, "no rule names a master" in why.stdout) == (1, True), why.stdout + why.stderr
-        asyncio.run(story(c))
+        asyncio.run(scenario(c))

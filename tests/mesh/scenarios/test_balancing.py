@@ -130,7 +130,7 @@ async def comes_to(reader: Client, fits: Callable[[dict[str, float]], bool]) -> 
 
 @pytest.mark.smoke
 def test_round_robin_asks_each_master_a_third_of_the_times_however_busy_it_is(tmp_path: Path) -> None:
-    async def story(c: Company) -> None:
+    async def scenario(c: Company) -> None:
         async with c.connect(READER) as reader:
             await publish(reader)
             await hears(reader, "b")
@@ -138,14 +138,14 @@ def test_round_robin_asks_each_master_a_third_of_the_times_however_busy_it_is(tm
                 assert 32.3 < share < 34.4
 
     with company(tmp_path, "RoundRobin", b=BUSY) as c:
-        asyncio.run(story(c))
+        asyncio.run(scenario(c))
 
 
 @pytest.mark.smoke
 def test_the_least_loaded_are_asked_and_one_that_was_busy_comes_back_when_it_is_relieved(
     tmp_path: Path,
 ) -> None:
-    async def story(c: Company) -> None:
+    async def scenario(c: Company) -> None:
         async with c.connect(READER) as reader:
             await publish(reader)
             await hears(reader, "b")
@@ -160,7 +160,7 @@ def test_the_least_loaded_are_asked_and_one_that_was_busy_comes_back_when_it_is_
             await comes_to(reader, lambda found: found["b"] < 15)
 
     with company(tmp_path, "LeastLoaded", b=BUSY) as c:
-        asyncio.run(story(c))
+        asyncio.run(scenario(c))
 
 
 def test_of_two_choices_the_busy_one_is_taken_the_least_and_still_sometimes(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_of_two_choices_the_busy_one_is_taken_the_least_and_still_sometimes(tmp_
         # The round trip counts as well: a quarter of the time outweighs any load.
         return bool(0 < max(row["rtt"] for row in known.values()) < 2 * known["b"]["rtt"])
 
-    async def story(c: Company) -> None:
+    async def scenario(c: Company) -> None:
         async with c.connect(READER) as reader:
             await publish(reader)
             await hears(reader, "b")
@@ -176,4 +176,4 @@ def test_of_two_choices_the_busy_one_is_taken_the_least_and_still_sometimes(tmp_
             await comes_to(reader, lambda found: 0 < 1.2 * found["b"] < min(found["a"], found["c"]))
 
     with company(tmp_path, "TwoChoices", b=BUSY) as c:
-        asyncio.run(story(c))
+        asyncio.run(scenario(c))

@@ -31,13 +31,13 @@ asyncio.run(main())
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["file", "tcp"])
 def test_a_job_that_blocks_the_loop_is_done_once_though_another_consumer_waits(way: str) -> None:
-    begun, acked = story(way, "silence = 3")
+    begun, acked = scenario(way, "silence = 3")
     assert begun == 1 and acked == ["acked"]
 
 
 @pytest.mark.slow
 def test_whoever_is_blocked_for_too_long_is_told_how_long_it_was_and_what_to_do() -> None:
-    begun, said = story("file", "silence = 3\nbusy = 3")
+    begun, said = scenario("file", "silence = 3\nbusy = 3")
     assert begun >= 2, "the other consumer was given it"
     assert any(
         line.startswith("LEASE_OVER") and "blocked for" in line and "asyncio.to_thread" in line
@@ -45,7 +45,7 @@ def test_whoever_is_blocked_for_too_long_is_told_how_long_it_was_and_what_to_do(
     )
 
 
-def story(way: str, timing: str) -> tuple[int, list[str]]:
+def scenario(way: str, timing: str) -> tuple[int, list[str]]:
     """Run two consumers for one job; return how often it was begun, and the outcomes of their acks."""
     with tempfile.TemporaryDirectory() as directory:
         config = Path(directory) / "mesh.toml"

@@ -21,7 +21,7 @@ RIGHTS = f'domains = ["{STOCK}"]\nserves = ["site/*"]\nletters = ["#"]'
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
 def test_gateways_of_the_site_in_the_middle_are_killed_in_turn_while_messages_flow(persistent: bool) -> None:
-    async def story(it: Joined) -> None:
+    async def scenario(it: Joined) -> None:
         first, second = it.nodes["NET1"]
         (hf,), (net2,) = it.nodes["HF"], it.nodes["NET2"]
         async with (
@@ -41,4 +41,4 @@ def test_gateways_of_the_site_in_the_middle_are_killed_in_turn_while_messages_fl
             assert [hop.node[:9] for hop in ear.messages[0].route][1] == "site:NET1"
 
     with joined(Plan({"HF": 1, "NET1": 2, "NET2": 1}, RIGHTS, gateways=2, in_row=True)) as it:
-        asyncio.run(story(it))
+        asyncio.run(scenario(it))

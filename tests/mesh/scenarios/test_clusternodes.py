@@ -65,7 +65,7 @@ SENT = [
 
 
 def test_A30_each_key_and_filter_of_the_full_example_counts(full: Processes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with full.connect("joe") as joe, full.connect("heron") as heron:
             for key, domain, xml, content in SENT:
                 assert (await joe.publish(key, content, domain=domain, xml=xml)).ok
@@ -73,7 +73,7 @@ def test_A30_each_key_and_filter_of_the_full_example_counts(full: Processes) -> 
             other = await joe.publish("other", b"x" * 9000, domain="CATS")
             assert "no rule names a master of domain CATS" in other.note
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_A31_an_address_is_trimmed_and_dialled_whatever_its_tunnel(full: Processes) -> None:

@@ -13,7 +13,7 @@ WORDS = [b"%d" % number for number in range(20)]
 
 
 def test_what_waits_survives_kill_9_of_the_node_where_it_waits_and_of_the_way() -> None:
-    async def story(c: Processes) -> None:
+    async def scenario(c: Processes) -> None:
         bilbo, frodo = c["bilbo"], c["frodo"]
         async with c.connect("heron") as h, hearing(h, "K", RUGBY) as ear:
             frodo.kill()
@@ -44,12 +44,12 @@ def test_what_waits_survives_kill_9_of_the_node_where_it_waits_and_of_the_way() 
             assert "DOMAIN RUGBY_NEWS, stratum 0: master" in route.stdout
 
     with processes_of(a0("heron", "frodo", "bilbo")) as c:
-        asyncio.run(story(c))
+        asyncio.run(scenario(c))
 
 
 @pytest.mark.smoke
 def test_the_final_state_is_heard_over_kill_9_of_the_node_the_way_and_the_master() -> None:
-    async def story(c: Processes) -> None:
+    async def scenario(c: Processes) -> None:
         async with c.connect("bilbo") as b:
             for name in ("heron", "frodo"):
                 c[name].kill()
@@ -67,12 +67,12 @@ def test_the_final_state_is_heard_over_kill_9_of_the_node_the_way_and_the_master
             assert [m.content for m in await h.get("K")] == WORDS[-1:]
 
     with processes_of(a0("heron", "frodo", "bilbo")) as c:
-        asyncio.run(story(c))
+        asyncio.run(scenario(c))
 
 
 @pytest.mark.smoke
 def test_a_subscriber_behind_a_way_that_was_killed_gets_what_the_master_took_meanwhile() -> None:
-    async def story(c: Processes) -> None:
+    async def scenario(c: Processes) -> None:
         async with c.connect("bilbo") as b, c.connect("heron") as h, hearing(b, "K", RUGBY) as ear:
             for name in ("frodo", "bilbo"):
                 c[name].kill()
@@ -86,7 +86,7 @@ def test_a_subscriber_behind_a_way_that_was_killed_gets_what_the_master_took_mea
             assert ear.contents == expected
 
     with processes_of(a0("heron", "frodo", "bilbo")) as c:
-        asyncio.run(story(c))
+        asyncio.run(scenario(c))
 
 
 async def typed(c: Processes, *arguments: str, content: str = "") -> str:

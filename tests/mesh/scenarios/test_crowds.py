@@ -56,7 +56,7 @@ def flooded(way: str, times: int) -> None:
 def stopped_meanwhile(connections: int, at_once: int) -> None:
     """Pause a node while connections come and go."""
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         crowd = asyncio.create_task(come(node.tcp, connections, at_once, node.environ))
         await asyncio.to_thread(node.pause)
         try:
@@ -66,7 +66,7 @@ def stopped_meanwhile(connections: int, at_once: int) -> None:
         assert await crowd == {"in": connections}
 
     with running("heron") as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 @pytest.mark.parametrize("way", ["file", "tcp", "keys"])

@@ -21,7 +21,7 @@ def test_the_five_nodes_are_linked_as_their_files_say_and_know_the_master_of_eac
         ("bilbo", ""): ["bilbo"],
     }
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with loop_of(A0) as c:
             for (node, domain), nodes in ways.items():
                 async with c.connect(node) as m:
@@ -35,14 +35,14 @@ def test_the_five_nodes_are_linked_as_their_files_say_and_know_the_master_of_eac
             links = {name: c.metric(name, "data_links") for name in A0}
             assert links == {"heron": 3, "avalon": 1, "golan": 1, "frodo": 2, "bilbo": 1}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # --- erase ----------------------------------------------------------------------------------------------
 
 
 def test_A15_a_node_that_has_the_topic_remembers_its_domain() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with loop_of(a0("heron", "avalon", "frodo", "bilbo")) as c:
             async with (
                 c.connect("bilbo") as b,
@@ -59,7 +59,7 @@ def test_A15_a_node_that_has_the_topic_remembers_its_domain() -> None:
                 assert [m.state for m in ear.messages] == [m.state for m in own.messages] == ["OK", "ERASED"]
                 assert await h.get(K) == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # --- messages without a domain --------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def two(n_accepts: bool, m_accepts: bool) -> dict[str, str]:
 
 
 def test_A34_what_nobody_accepts_waits_until_somebody_does() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         refused, accepted = two(False, False), two(False, True)
         async with loop_of(refused) as c:
             async with c.connect("N", client="n") as n:
@@ -99,11 +99,11 @@ def test_A34_what_nobody_accepts_waits_until_somebody_does() -> None:
                 assert [(x.content, x.state) for x in await take(subscription, 1)] == [(b"x", "INITIAL")]
             assert (c.metric("M", "published"), c.metric("N", "published")) == (1, 0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_A34_what_waits_for_a_node_leaves_when_the_node_appears() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         files = two(False, True)
         n_alone = files["N"].replace('address = "{M}"\n', "")
         m_with_n = files["M"].replace("[nodes.N]\n", '[nodes.N]\naddress = "{N}"\n')
@@ -115,4 +115,4 @@ def test_A34_what_waits_for_a_node_leaves_when_the_node_appears() -> None:
             assert (final.state, final.id) == ("OK", published.id)
             assert c.metric("M", "published") == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -59,7 +59,7 @@ async def publish(m: mesh.Client, numbers: Sequence[int], key: str = TOPIC, **ho
 
 @pytest.mark.smoke
 def test_B4_durable_subscriptions_at_several_nodes_have_all_in_order() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with three() as (it, stack):
             names = {"alpha": 0, "beta": 1, "gamma": 2, "delta": 0, "epsilon": 1}
             readers = [await stack.enter_async_context(Reader(it[i], durable=n)) for n, i in names.items()]
@@ -68,4 +68,4 @@ def test_B4_durable_subscriptions_at_several_nodes_have_all_in_order() -> None:
             await it.settle()
             assert [reader.had for reader in readers] == [ALL] * 5
 
-    asyncio.run(story())
+    asyncio.run(scenario())

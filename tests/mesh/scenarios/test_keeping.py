@@ -27,7 +27,7 @@ def drained(node: RunningNode, count: int) -> list[str]:
     """Ack `count` messages, which are all in the queue, and return their contents."""
     found: list[str] = []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.connect(node.name, environ=node.environ, timeout=LIMIT) as m:
             queue = m.queue("jobs")
             async with queue.consume(prefetch=50) as jobs, asyncio.timeout(LIMIT):
@@ -39,7 +39,7 @@ def drained(node: RunningNode, count: int) -> list[str]:
             row = await queue.info()
             assert (row.ready, row.out, row.delayed) == (0, 0, 0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     return found
 
 

@@ -56,7 +56,7 @@ asyncio.run(main())
 
 @pytest.mark.smoke
 def test_jobs_of_a_consumer_that_is_killed_go_to_another_and_what_it_acked_does_not() -> None:
-    async def story(a: RunningNode, b: RunningNode) -> None:
+    async def scenario(a: RunningNode, b: RunningNode) -> None:
         async with mesh.connect("b", environ=b.environ, timeout=LIMIT) as m:
             q = m.queue("jobs")
             await q.declare()
@@ -77,7 +77,7 @@ def test_jobs_of_a_consumer_that_is_killed_go_to_another_and_what_it_acked_does_
 
     with running("a") as a, running("b", beside=a) as b:
         until(lambda: "b" in a.mesh("ls", "--url", "a").stdout)
-        asyncio.run(story(a, b))
+        asyncio.run(scenario(a, b))
 
 
 def consume_and_die(node: RunningNode) -> int:

@@ -16,7 +16,7 @@ def runs(node: LanNode) -> bool:
 
 
 def test_of_three_machines_of_one_name_that_start_at_once_one_goes_on() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with lan_of(3) as lan:
             twins = list(lan.nodes.values())
             for twin in twins:
@@ -28,11 +28,11 @@ def test_of_three_machines_of_one_name_that_start_at_once_one_goes_on() -> None:
             async with left.connect() as m:
                 assert (await m.publish("k", b"v")).ok
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_copied_directory_that_starts_on_another_machine_stops_there_and_the_original_continues() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with lan_of(3) as lan:
             original, witness, copy = lan.nodes.values()
             await lan.start(1, 2)
@@ -53,4 +53,4 @@ def test_a_copied_directory_that_starts_on_another_machine_stops_there_and_the_o
                 await eventually(is_delivered)
                 assert (await anext(aiter(subscription))).content == b"v"
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -16,7 +16,7 @@ RATE, SECONDS = 30, 4
 def test_a_second_of_pictures_is_posted_without_a_wait(way: str) -> None:
     """All pictures of a second are posted at once, which is harder than one by one."""
 
-    async def story(a: RunningNode) -> None:
+    async def scenario(a: RunningNode) -> None:
         address = "a" if way == "file" else a.tcp
         async with (
             mesh.connect(address, environ=a.environ, timeout=LIMIT) as camera,
@@ -32,4 +32,4 @@ def test_a_second_of_pictures_is_posted_without_a_wait(way: str) -> None:
                 await camera.flush()
 
     with running("a") as a:
-        asyncio.run(story(a))
+        asyncio.run(scenario(a))

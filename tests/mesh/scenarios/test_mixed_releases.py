@@ -171,7 +171,7 @@ def test_large_messages_arrive(two: Two, here: str, there: str) -> None:
 def test_many_things_are_wanted_there_and_again_after_a_restart(two: Two, here: str, there: str) -> None:
     """The subscriptions need more than one part of INTEREST."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.connect(here, environ=two[here].environ, timeout=LIMIT) as reader:
             subscriptions = [reader.subscribe(f"many/{here}/{n}") for n in range(MANY)]
             await asyncio.gather(*(subscription.__aenter__() for subscription in subscriptions))
@@ -183,7 +183,7 @@ def test_many_things_are_wanted_there_and_again_after_a_restart(two: Two, here: 
                     async with asyncio.timeout(LIMIT):
                         assert (await anext(aiter(subscriptions[n]))).content == b"x"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @both_ways

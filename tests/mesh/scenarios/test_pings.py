@@ -34,7 +34,7 @@ def counting(node: NodeRuntime, pings: Counter[str], name: str) -> None:
 
 
 def test_A37_the_interval_of_one_node_wins_over_that_of_all() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with loop_of({"heron": QUIET, "frodo": QUIET, "bilbo": BILBO}, LoopFromProperties) as c:
             pings: Counter[str] = Counter()
             for name in ("heron", "frodo"):
@@ -43,4 +43,4 @@ def test_A37_the_interval_of_one_node_wins_over_that_of_all() -> None:
             # The rate is eight times as high; a busy machine may delay some pings.
             assert pings["frodo"] > 2 * pings["heron"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

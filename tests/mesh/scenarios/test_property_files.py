@@ -49,7 +49,7 @@ def c() -> Iterator[FromProperties]:
 
 
 def test_A1_to_A3_what_a_slave_publishes_reads_and_erases_is_at_the_master(c: FromProperties) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
             assert (await b.publish("A1", b"We win", domain=RUGBY)).state == "OK"
             [message] = await h.get("A1")
@@ -62,7 +62,7 @@ def test_A1_to_A3_what_a_slave_publishes_reads_and_erases_is_at_the_master(c: Fr
             [message] = await b.get("A1", domain="CATS")
             assert [hop.node for hop in message.route] == ["bilbo"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 async def saved(client: Client) -> int:
@@ -74,7 +74,7 @@ async def saved(client: Client) -> int:
 def test_A16_with_dirty_read_a_slave_hears_its_own_publish_at_once_and_the_master_sends_nothing_back(
     c: FromProperties,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             c.connect("frodo", client="f") as f,
             c.connect("heron", client="h") as h,
@@ -94,11 +94,11 @@ def test_A16_with_dirty_read_a_slave_hears_its_own_publish_at_once_and_the_maste
             await eventually(nothing_came_back)
             assert [message.content for message in await h.get("A16", domain=RUGBY)] == [content]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_A17_without_dirty_read_a_slave_hears_its_own_publish_once_from_the_master(c: FromProperties) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             c.connect("frodo", client="f") as f,
             c.connect("heron", client="h") as h,
@@ -110,11 +110,11 @@ def test_A17_without_dirty_read_a_slave_hears_its_own_publish_once_from_the_mast
             assert [hop.node for hop in ear.messages[0].route] == ["frodo", "heron", "frodo"]
             assert [message.content for message in await h.get("A17", domain=SOCCER)] == [b"goal"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_A11_and_A13_an_xpath_with_a_domain_is_heard_through_two_hops(c: FromProperties) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("avalon", client="a") as a:
             async with b.subscribe(xpath="//key[@oid='A11']", domain=RUGBY) as far:
                 await a.publish("A11", b"We win", domain=RUGBY, xml="<RUGBY/>")
@@ -124,11 +124,11 @@ def test_A11_and_A13_an_xpath_with_a_domain_is_heard_through_two_hops(c: FromPro
                 message = await anext(far)
                 assert (message.key, message.state) == ("A11", "ERASED")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_A12_an_xpath_without_a_domain_stays_at_its_node(c: FromProperties) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         heard = []
         async with c.connect("bilbo", client="b") as b, c.connect("avalon", client="a") as a:
             async with (
@@ -149,4 +149,4 @@ def test_A12_an_xpath_without_a_domain_stays_at_its_node(c: FromProperties) -> N
                 ear.cancel()
         assert heard == [b"the cat is loose"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -110,7 +110,7 @@ async def put(m: mesh.Client, numbers: Iterable[int], **how: Any) -> None:
 
 @pytest.mark.smoke
 def test_B1_all_that_is_put_at_two_nodes_is_taken_once_at_one() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with nodes(3) as it:
             async with Taker(it[2]) as taker:
                 await put(it[0], range(75))
@@ -125,4 +125,4 @@ def test_B1_all_that_is_put_at_two_nodes_is_taken_once_at_one() -> None:
                 await it.settle()
                 assert again.had == [] and await it.ready() == [0, 0, 0]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

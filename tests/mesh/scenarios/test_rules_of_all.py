@@ -64,7 +64,7 @@ async def flowing(publisher: Client, stop: asyncio.Event) -> int:
 
 @pytest.mark.smoke
 def test_five_nodes_go_by_what_one_is_told_while_messages_flow() -> None:
-    async def story(nodes: Processes) -> None:
+    async def scenario(nodes: Processes) -> None:
         async with nodes.connect("bilbo") as b, nodes.connect("heron") as h, hearing(h, "k", DOMAIN) as ear:
             stop = asyncio.Event()
             flow = asyncio.create_task(flowing(b, stop))
@@ -95,4 +95,4 @@ def test_five_nodes_go_by_what_one_is_told_while_messages_flow() -> None:
         assert next_node(nodes, "golan") == "frodo", "as in each file"
 
     with processes_of(files()) as nodes:
-        asyncio.run(story(nodes))
+        asyncio.run(scenario(nodes))

@@ -55,7 +55,7 @@ async def flowing(publisher: Client, stop: asyncio.Event) -> int:
 
 
 def test_another_node_becomes_master_while_messages_flow() -> None:
-    async def story(nodes: Processes) -> None:
+    async def scenario(nodes: Processes) -> None:
         async with nodes.connect("bilbo") as b, nodes.connect("heron") as h, hearing(h, "k", DOMAIN) as ear:
             await b.publish("old", b"here before", domain=DOMAIN, persistent=True)
             stop = asyncio.Event()
@@ -80,4 +80,4 @@ def test_another_node_becomes_master_while_messages_flow() -> None:
             assert [each.content for each in await b.get("old", domain=DOMAIN)] == [b"here before"]
 
     with processes_of({name: file_of(name, "heron") for name in NODES}) as nodes:
-        asyncio.run(story(nodes))
+        asyncio.run(scenario(nodes))

@@ -97,7 +97,7 @@ def test_a_node_that_was_taken_over_has_nothing_signed_that_it_says(monkeypatch:
                 mesh.connect(at(bilbo), environ=environ) as admin,
             ):
                 both = (heron, bilbo)
-                await eventually(lambda: all(len(n.core.parts.neighbours.alive()) == 1 for n in both))
+                await eventually(lambda: all(len(n.core.parts.neighbours.living_peers()) == 1 for n in both))
                 assert (await admin.publish(f"{MASTER}[gull]", of.format("gull"))).ok
                 before = await admin.call("rules")
                 assert (await admin.publish(f"{MASTER}[heron]", of.format("heron"))).ok

@@ -79,7 +79,7 @@ async def says(program: asyncio.subprocess.Process, word: str) -> None:
 
 @pytest.mark.smoke
 def test_requests_of_a_handler_that_is_killed_fail_at_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with running("a") as a, running("b", beside=a) as b:
             server = await program(a)
             async with connect(b) as m:
@@ -95,11 +95,11 @@ def test_requests_of_a_handler_that_is_killed_fail_at_once() -> None:
                 with pytest.raises(mesh.NoHandlers):
                     await m.request("job", b"2", timeout=LIMIT)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_E5_E27_a_node_that_is_killed_and_starts_again_at_its_place_is_another_one() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with ExitStack() as stack:
             a = stack.enter_context(running("a"))
             b = stack.enter_context(running("b", beside=a))
@@ -126,12 +126,12 @@ def test_E5_E27_a_node_that_is_killed_and_starts_again_at_its_place_is_another_o
                 second.kill()
                 await second.wait()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.smoke
 def test_E10_after_an_address_that_fails_the_next_send_goes_through() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with running("a") as a, running("b", beside=a) as b:
             async with connect(a) as server, connect(b) as m:
                 with pytest.raises(mesh.NoHandlers):
@@ -141,11 +141,11 @@ def test_E10_after_an_address_that_fails_the_next_send_goes_through() -> None:
                 task.cancel()
                 await asyncio.wait([task])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_E13_two_that_stop_at_once_answer_each_other_before() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with running("a") as a, running("b", beside=a) as b:
             async with connect(a) as one, connect(b) as other:
                 tasks = [await serving(one, "at/a", b"a"), await serving(other, "at/b", b"b")]
@@ -157,4 +157,4 @@ def test_E13_two_that_stop_at_once_answer_each_other_before() -> None:
                     task.cancel()
                 await asyncio.wait(tasks)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -40,7 +40,7 @@ stratum = 1
 def test_while_one_master_is_killed_nothing_is_lost_doubled_or_late() -> None:
     with processes_of(FILES) as c:
 
-        async def story() -> None:
+        async def scenario() -> None:
             async with c.connect("bilbo") as b, c.connect("bilbo", client="ear") as e:
                 async with hearing(e, "K", RUGBY) as ear:
                     assert (await b.publish("K", b"0", domain=RUGBY, persistent=True)).ok
@@ -58,4 +58,4 @@ def test_while_one_master_is_killed_nothing_is_lost_doubled_or_late() -> None:
             async with c.connect("avalon") as a:
                 assert [m.content for m in await a.get("K", domain=RUGBY)] == [b"3"]
 
-        asyncio.run(story())
+        asyncio.run(scenario())

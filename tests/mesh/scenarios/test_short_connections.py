@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_of_many_short_connections_over_tcp_none_is_refused() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             address = m.nodes["a"].described()["tcp"][0]
 
@@ -25,4 +25,4 @@ def test_of_many_short_connections_over_tcp_none_is_refused() -> None:
             await asyncio.gather(*[come_and_go() for _ in range(AT_ONCE)])
             assert m.metric("a", "hello_refused") == 0
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -94,7 +94,7 @@ def sites_of() -> Iterator[Sites]:
     [pytest.param(True, id="persistent", marks=pytest.mark.smoke), pytest.param(False, id="transient")],
 )
 def test_D1_D28_gateways_are_killed_while_messages_flow_to_the_other_site(persistent: bool) -> None:
-    async def story(sites: Sites) -> None:
+    async def scenario(sites: Sites) -> None:
         async with (
             mesh.connect("wren", environ=sites.wren.environ) as lon,
             mesh.connect("gull", environ=sites.gull.environ) as nyc,
@@ -112,11 +112,11 @@ def test_D1_D28_gateways_are_killed_while_messages_flow_to_the_other_site(persis
             assert ear.messages[0].sender.startswith("/site/LON/node/wren/client/")
 
     with sites_of() as sites:
-        asyncio.run(story(sites))
+        asyncio.run(scenario(sites))
 
 
 def test_both_ends_of_the_wire_are_killed_and_what_waits_comes_then() -> None:
-    async def story(sites: Sites) -> None:
+    async def scenario(sites: Sites) -> None:
         async with mesh.connect("wren", environ=sites.wren.environ) as lon:
             for n in range(50):
                 await lon.publish("quote", b"%d" % n, domain="STOCK", persistent=True)
@@ -135,11 +135,11 @@ def test_both_ends_of_the_wire_are_killed_and_what_waits_comes_then() -> None:
             await eventually(has_the_last)
 
     with sites_of() as sites:
-        asyncio.run(story(sites))
+        asyncio.run(scenario(sites))
 
 
 def test_D7_D15_letters_are_answered_while_gateways_are_killed_and_for_a_dead_site_none_waits() -> None:
-    async def story(sites: Sites) -> None:
+    async def scenario(sites: Sites) -> None:
         async with (
             mesh.connect("wren", client="joe", environ=sites.wren.environ) as joe,
             mesh.connect("gull", client="ann", environ=sites.gull.environ) as ann,
@@ -190,12 +190,12 @@ def test_D7_D15_letters_are_answered_while_gateways_are_killed_and_for_a_dead_si
                 await joe.send("/site/NYC/node/gull/client/ann", b"x", persistent=True)
 
     with sites_of() as sites:
-        asyncio.run(story(sites))
+        asyncio.run(scenario(sites))
 
 
 @pytest.mark.smoke
 def test_D7_D17_requests_are_answered_by_whoever_serves_it_there_or_fail_at_once() -> None:
-    async def story(sites: Sites) -> None:
+    async def scenario(sites: Sites) -> None:
         async with (
             mesh.connect("wren", environ=sites.wren.environ) as asker,
             mesh.connect("gull", environ=sites.gull.environ) as there,
@@ -235,4 +235,4 @@ def test_D7_D17_requests_are_answered_by_whoever_serves_it_there_or_fail_at_once
                 await asker.request("/site/NYC/calc/add", b"1 1", timeout=LIMIT)
 
     with sites_of() as sites:
-        asyncio.run(story(sites))
+        asyncio.run(scenario(sites))

@@ -20,7 +20,7 @@ THREE = {"LON": 2, "NYC": 2, "SFO": 2}
 
 
 def test_D2_who_reads_what_is_published_in_three_sites_answers_each_sender_by_a_letter() -> None:
-    async def story(sites: Joined) -> None:
+    async def scenario(sites: Joined) -> None:
         async with people(sites.all()) as six, AsyncExitStack() as stack:
             ears = [await stack.enter_async_context(hearing(each.client, "quote", STOCK)) for each in six]
             for person in six:
@@ -42,4 +42,4 @@ def test_D2_who_reads_what_is_published_in_three_sites_answers_each_sender_by_a_
                 assert {message.sender.rpartition("/")[0] + "/" for message in ear.messages} == wanted
 
     with joined(Plan(THREE, 'domains = ["STOCK"]\nletters = ["joe"]'), wire=WIRE) as sites:
-        asyncio.run(story(sites))
+        asyncio.run(scenario(sites))

@@ -25,7 +25,7 @@ async def publish(client: Client, *texts: str, persistent: bool = True) -> None:
 
 
 def test_D9_a_site_that_starts_empty_is_sent_what_there_was_before_it_was_named() -> None:
-    async def story(sites: Joined) -> None:
+    async def scenario(sites: Joined) -> None:
         (lon,), (nyc,) = sites.nodes["LON"], sites.nodes["NYC"]
         async with at(nyc) as there, at(lon) as here, AsyncExitStack() as stack:
             ears = [await stack.enter_async_context(hearing(here, f"quote/{n}", STOCK)) for n in (1, 2)]
@@ -52,7 +52,7 @@ def test_D9_a_site_that_starts_empty_is_sent_what_there_was_before_it_was_named(
                 assert value.sender.startswith(sites.session(nyc, "joe", lon))
 
     with joined(Plan({"LON": 1, "NYC": 1}, "")) as sites:
-        asyncio.run(story(sites))
+        asyncio.run(scenario(sites))
 
 
 @pytest.mark.parametrize("lost", [(1, 4), (0, 4)], ids=["the second to the fourth", "the first four"])
@@ -60,7 +60,7 @@ def test_D9_a_site_that_starts_empty_is_sent_what_there_was_before_it_was_named(
 def test_D21_D27_what_was_lost_on_its_way_comes_though_another_site_has_left(
     lost: tuple[int, int], persistent: bool
 ) -> None:
-    async def story(sites: Joined) -> None:
+    async def scenario(sites: Joined) -> None:
         (gull,), (grebe, tern), (_, wren) = sites.nodes.values()
         first, last = lost
         texts = [str(n) for n in range(5)]
@@ -90,4 +90,4 @@ def test_D21_D27_what_was_lost_on_its_way_comes_though_another_site_has_left(
             assert ear.contents == [text.encode() for text in texts]
 
     with joined(Plan({"NYC": 1, "SFO": 2, "LON": 2}, READS)) as sites:
-        asyncio.run(story(sites))
+        asyncio.run(scenario(sites))

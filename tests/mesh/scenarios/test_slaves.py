@@ -18,7 +18,7 @@ def c() -> Iterator[Processes]:
 
 @pytest.mark.smoke
 def test_A1_a_publish_at_a_slave_reaches_the_master_two_hops_away(c: Processes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
             published = await b.publish("A1", b"We win", domain=RUGBY)
             assert (published.state, published.matched) == ("OK", 0)
@@ -26,12 +26,12 @@ def test_A1_a_publish_at_a_slave_reaches_the_master_two_hops_away(c: Processes) 
             assert "A1 RUGBY_NEWS: forward frodo: DOMAIN RUGBY_NEWS, stratum 1" in c["bilbo"].log
             assert "A1 RUGBY_NEWS: forward heron: DOMAIN RUGBY_NEWS, stratum 0" in c["frodo"].log
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.smoke
 def test_A2_the_slave_reads_it_back_once(c: Processes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with c.connect("bilbo") as b:
             await b.publish("A2", b"We win", domain=RUGBY)
             [message] = await b.get("A2", domain=RUGBY)
@@ -43,24 +43,24 @@ def test_A2_the_slave_reads_it_back_once(c: Processes) -> None:
                 [message] = await b.get("A2", domain=RUGBY, fresh=True)
                 assert (message.content, message.source) == (b"We win", "heron")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.smoke
 def test_A3_an_erase_at_the_slave_empties_the_master(c: Processes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
             await b.publish("A3", b"We win", domain=RUGBY)
             assert await b.erase("A3", domain=RUGBY) == ["A3"]
             assert await h.get("A3") == await b.get("A3", domain=RUGBY) == []
             assert await b.erase("A3", domain=RUGBY) == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.smoke
 def test_A4_A5_A6_the_way_is_down_for_a_while(c: Processes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
             await b.publish("A4", b"gone", domain=RUGBY)
             await b.erase("A4", domain=RUGBY)
@@ -92,12 +92,12 @@ def test_A4_A5_A6_the_way_is_down_for_a_while(c: Processes) -> None:
                     assert heard.contents == [b"We win", b"Again"]
                     assert late.contents == [b"We win"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.smoke
 def test_A7_A8_A9_two_subscribers_of_a_slave_are_one_of_the_master(c: Processes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             c.connect("bilbo", client="one") as one,
             c.connect("bilbo", client="two") as two,
@@ -122,12 +122,12 @@ def test_A7_A8_A9_two_subscribers_of_a_slave_are_one_of_the_master(c: Processes)
             # A9: another slave erases the topic
             assert await out.erase("A7", domain=RUGBY) == ["A7"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.smoke
 def test_A19_five_messages_to_a_session_two_hops_away_with_the_help_of_their_domain(c: Processes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             c.connect("heron", client="h", session=1) as h,
             c.connect("bilbo", client="b", session=1) as b,
@@ -146,4 +146,4 @@ def test_A19_five_messages_to_a_session_two_hops_away_with_the_help_of_their_dom
             [message] = await take(other, 1)
             assert (message.content, message.sender) == (b"nothing else", h.name)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -22,7 +22,7 @@ WORDS = [b"%d" % number for number in range(30)]
 
 
 def test_what_waits_in_postgresql_survives_kill_9_and_is_delivered_once(postgres: PostgresServer) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.connect("b", environ=b.environ) as subscriber, hearing(subscriber, "k") as ear:
             async with mesh.connect("a", environ=a.environ) as publisher:
                 await publisher.publish("k", b"first", persistent=True)
@@ -39,7 +39,7 @@ def test_what_waits_in_postgresql_survives_kill_9_and_is_delivered_once(postgres
 
     url = postgres.database()
     with running("a", options=("--store", url)) as a, running("b", beside=a, options=("--store", url)) as b:
-        asyncio.run(story())
+        asyncio.run(scenario())
         assert "waiting up to 10 s for the lease of boot 1 of node" in a.log
         assert postgres.sql("SELECT count(*) FROM heronry.meta", url) == [(2,)]
         assert a.stop() == 0
@@ -85,7 +85,7 @@ def test_trial_B7_who_is_fenced_off_calls_nothing_refused_of_which_the_answer_wa
     """The commit was executed. The publisher asks the next process, which has the message, once."""
     url = postgres.database()
 
-    async def story(state: Path) -> None:
+    async def scenario(state: Path) -> None:
         environ = environment(state)
         config = load(None, {}, {"node.id": "a", "node.store": url, "discovery.mdns": False})
         first = await start(config, environ)
@@ -113,11 +113,11 @@ def test_trial_B7_who_is_fenced_off_calls_nothing_refused_of_which_the_answer_wa
             assert got == [b"once", b"end"]
 
     with state_directory() as state:
-        asyncio.run(story(state))
+        asyncio.run(scenario(state))
 
 
 def test_others_take_in_all_that_a_node_without_memory_sends_after_a_restart() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.connect("b", environ=b.environ) as subscriber, hearing(subscriber, "k") as ear:
             for start in range(3):
                 async with mesh.connect("a", environ=a.environ) as publisher:
@@ -136,5 +136,5 @@ def test_others_take_in_all_that_a_node_without_memory_sends_after_a_restart() -
             assert heard == [*WORDS[:10], *WORDS[:11], *WORDS[:12]]
 
     with running("a", options=("--store", "memory")) as a, running("b", beside=a) as b:
-        asyncio.run(story())
+        asyncio.run(scenario())
         assert not (a.state / "data" / "a" / "store.sqlite").exists()

@@ -181,7 +181,7 @@ def test_who_belongs_here_comes_and_goes_without_a_word() -> None:
 
 
 def test_who_has_the_key_of_another_mesh_is_not_heard() -> None:
-    async def story(f: Fort) -> None:
+    async def scenario(f: Fort) -> None:
         stranger = talker(mesh_file("another"))
         while not any("was refused: the other side has other keys" in text for text in f.told()):
             stranger.sockets.dial(1, f.node.tcp)
@@ -192,7 +192,7 @@ def test_who_has_the_key_of_another_mesh_is_not_heard() -> None:
         stranger.sockets.close()
 
     with fort() as f:
-        asyncio.run(story(f))
+        asyncio.run(scenario(f))
         assert f.is_alone()
 
 
@@ -216,7 +216,7 @@ def test_another_mesh_of_the_same_name_stays_another() -> None:
 
 @pytest.mark.smoke
 def test_who_knows_the_public_key_only_gets_nowhere() -> None:
-    async def story(f: Fort) -> None:
+    async def scenario(f: Fort) -> None:
         for proof in (b"", secrets.token_bytes(32)):
             eve = talker(f.keys)
             eve.sockets.dial(1, f.node.tcp)
@@ -229,7 +229,7 @@ def test_who_knows_the_public_key_only_gets_nowhere() -> None:
             eve.sockets.close()
 
     with fort() as f:
-        asyncio.run(story(f))
+        asyncio.run(scenario(f))
         told = [
             text for text in f.told() if "'eve' does not know the secret of a client of this mesh" in text
         ]
@@ -238,7 +238,7 @@ def test_who_knows_the_public_key_only_gets_nowhere() -> None:
 
 
 def test_who_names_another_cluster_does_not_belong_here() -> None:
-    async def story(f: Fort) -> None:
+    async def scenario(f: Fort) -> None:
         eve = talker(f.keys)
         hello = replace(eve.hello(c.NODE_CONTROL, node=introduction()), cluster="elsewhere")
         eve.sockets.dial(1, f.node.tcp)
@@ -247,7 +247,7 @@ def test_who_names_another_cluster_does_not_belong_here() -> None:
         eve.sockets.close()
 
     with fort() as f:
-        asyncio.run(story(f))
+        asyncio.run(scenario(f))
         f.tells(f"'eve' belongs to cluster 'elsewhere', but {f.node.name} to '{f.node.cluster}'")
         assert f.is_alone()
 
@@ -288,10 +288,10 @@ def test_an_advert_that_is_not_of_this_mesh_is_not_followed() -> None:
     with fort() as f, somebody_on_the_network() as send:
         f.tells("multicast DNS on", "mdns")
         advert = Advert(b"\x01" * 16, "eve", 1, HEARD, ("127.0.0.1",), public_key(b"e" * 32))
-        send(packet(advert.instance, adverts(f, b"e" * 32).write(advert) | {"m": b"00" * 16}))
+        send(packet(advert.instance, adverts(f, b"e" * 32).write_txt(advert) | {"m": b"00" * 16}))
         f.tells(f"{advert.instance}: its authentication code is wrong", "advert")
         other = Advert(b"\x02" * 16, "eve", 1, HEARD, ("127.0.0.1",), public_key(b"f" * 32))
-        send(packet(other.instance, adverts(f, b"e" * 32).write(other)))
+        send(packet(other.instance, adverts(f, b"e" * 32).write_txt(other)))
         f.tells(f"{other.instance}: its signature is wrong", "advert")
         assert f.is_alone()
 
@@ -308,7 +308,7 @@ def test_an_old_advert_of_a_node_is_not_followed() -> None:
             before = f.others()["other"]["address"]
             seed = node_keys(state / "data" / "other").seed
             old = Advert(bytes.fromhex(other.it["uuid"]), "other", 1, HEARD, ("127.0.0.1",), public_key(seed))
-            send(packet(old.instance, adverts(f, seed).write(old)))
+            send(packet(old.instance, adverts(f, seed).write_txt(old)))
             f.tells("an old advert of other was replayed: boot 1, but 2 is known", "advert")
             now = f.others()["other"]
             assert (now["state"], now["boot"], now["address"]) == ("alive", 2, before)
@@ -318,7 +318,7 @@ def test_an_old_advert_of_a_node_is_not_followed() -> None:
 
 
 def test_without_its_handler_a_node_lets_nobody_in_and_keeps_whom_it_has() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with user(mesh_file("test")) as (_, environ), user(mesh_file("test", "client")) as (_, elsewhere):
             async with node("a", environ, "test") as a, mesh.connect(at(a), environ=elsewhere) as early:
                 assert a.world.sockets._zap is not None
@@ -328,9 +328,9 @@ def test_without_its_handler_a_node_lets_nobody_in_and_keeps_whom_it_has() -> No
                         pass
                 await early.publish("demo/x", b"1")
                 assert [value.content for value in await early.get("demo/x")] == [b"1"]
-                assert a.core.parts.status.info().metrics["connections"] == 1
+                assert a.core.parts.status.node_info().metrics["connections"] == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_with_a_password_takes_whoever_is_told_to_tell_it() -> None:

@@ -61,7 +61,7 @@ def test_weights_of_another_mesh_are_refused_unless_that_is_meant(tmp_path: Path
 
 
 def test_each_master_is_asked_as_often_as_its_weight_says(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with c.connect(READER) as reader:
             await publish(reader)
             assert await shares(reader) == pytest.approx({"a": 50, "b": 37.5, "c": 12.5}, abs=0.5)
@@ -71,4 +71,4 @@ def test_each_master_is_asked_as_often_as_its_weight_says(tmp_path: Path) -> Non
         path = written(tmp_path, a.cluster, a=2.0, b=1.5, c=0.5)
         assert a.mesh("weights", "apply", path, "--url", "a").returncode == 0
         until(lambda: in_force(c.node(READER)) == {"a": 2.0, "b": 1.5, "c": 0.5})
-        asyncio.run(story())
+        asyncio.run(scenario())

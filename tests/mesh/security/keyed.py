@@ -87,7 +87,7 @@ def at(one: NodeRuntime) -> str:
 
 def events(one: NodeRuntime, kind: str) -> list[str]:
     """Return the texts of the node's events of this kind."""
-    return [e.text for e in one.core.parts.context.events.after(0)[0] if e.kind == kind]
+    return [e.text for e in one.core.parts.context.events.events_after(0)[0] if e.kind == kind]
 
 
 def another_site(folder: Path, cluster: str = "default", role: str = "relay") -> Token:

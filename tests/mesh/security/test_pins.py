@@ -19,22 +19,22 @@ ONE, TWO = b"1" * 32, b"2" * 32
 
 def test_trial_A5_the_first_key_of_a_node_is_kept_and_another_is_doubted() -> None:
     with state_directory() as state:
-        assert Pins(state, "m").doubt("heron", ONE) == ("", "")
-        assert Pins(state, "m").doubt("heron", ONE) == ("", "")
-        what, hint = Pins(state, "m").doubt("heron", TWO)
+        assert Pins(state, "m").pin_key("heron", ONE) == ("", "")
+        assert Pins(state, "m").pin_key("heron", ONE) == ("", "")
+        what, hint = Pins(state, "m").pin_key("heron", TWO)
         assert "heron has another key" in what
         assert "mesh peer rm heron" in hint and "keys.json" in hint
-        assert Pins(state, "m").doubt("swift", TWO) == ("", ""), "each node has its own"
-        assert Pins(state, "other").doubt("heron", TWO) == ("", ""), "in each mesh"
+        assert Pins(state, "m").pin_key("swift", TWO) == ("", ""), "each node has its own"
+        assert Pins(state, "other").pin_key("heron", TWO) == ("", ""), "in each mesh"
         assert pins.forget(state, "heron") and not pins.forget(state, "heron")
-        assert Pins(state, "m").doubt("heron", TWO) == ("", "")
+        assert Pins(state, "m").pin_key("heron", TWO) == ("", "")
 
 
 def test_trial_A5_names_that_look_like_paths_stay_in_the_directory() -> None:
     with state_directory() as state:
         for name in (".", "..", "a:b"):
-            assert Pins(state, "m").doubt(name, ONE) == ("", "")
-            assert Pins(state, "m").doubt(name, TWO)[0]
+            assert Pins(state, "m").pin_key(name, ONE) == ("", "")
+            assert Pins(state, "m").pin_key(name, TWO)[0]
         assert len(list((state / "pins" / "m").iterdir())) == 3
 
 
@@ -43,15 +43,15 @@ def test_trial_A5_names_that_look_like_paths_stay_in_the_directory() -> None:
 )
 def test_trial_A5_a_damaged_pin_is_no_yes(content: bytes) -> None:
     with state_directory() as state:
-        Pins(state, "m").doubt("heron", ONE)
+        Pins(state, "m").pin_key("heron", ONE)
         (state / "pins" / "m" / "heron.key").write_bytes(content)
-        assert Pins(state, "m").doubt("heron", ONE)[0]
+        assert Pins(state, "m").pin_key("heron", ONE)[0]
 
 
 def test_trial_A5_a_client_without_a_disk_that_can_be_written_comes_in_all_the_same() -> None:
     with state_directory() as state:
         (state / "pins").write_text("in the way")
-        assert Pins(state, "m").doubt("heron", ONE) == ("", "")
+        assert Pins(state, "m").pin_key("heron", ONE) == ("", "")
 
 
 async def _enters(one: NodeRuntime, environ: dict[str, str]) -> None:
@@ -63,7 +63,7 @@ async def _enters(one: NodeRuntime, environ: dict[str, str]) -> None:
 def test_trial_A5_a_client_finds_out_that_another_node_answers_under_the_name(
     store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with user(mesh_file("test")) as (_, one), user(mesh_file("test")) as (_, two):
             with user(mesh_file("test", "client")) as (guest, environ):
                 for _ in range(2):  # a restart keeps the key
@@ -78,15 +78,15 @@ def test_trial_A5_a_client_finds_out_that_another_node_answers_under_the_name(
                     assert await asyncio.to_thread(main, ["peer", "rm", "a"]) == 0
                     await _enters(other, environ)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert "the key of a was removed" in capsys.readouterr().err
 
 
 def test_trial_A5_over_its_own_file_nothing_is_pinned() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with user(mesh_file("test")) as (state, environ):
             async with node("a", environ, "test"), mesh.connect("a", environ=environ) as m:
                 assert (await m.publish("k", b"v")).ok
             assert "pins" not in os.listdir(state)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -15,12 +15,12 @@ from tests.mesh.meshes import Mesh, eventually, take
 from tests.mesh.security.keyed import SECRET, at, events, keyed_mesh, mesh_file, node, user
 from tests.mesh.security.talker import Talker
 from tests.pages import free_port
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.waiting import LIMIT
 
 
 def test_nodes_with_keys_find_each_other_and_messages_pass() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a", "b", "c") as made:
             async with made.connect("b") as reader, made.connect("c") as writer:
                 async with reader.subscribe("demo/x") as subscription:
@@ -28,23 +28,23 @@ def test_nodes_with_keys_find_each_other_and_messages_pass() -> None:
                     assert [m.content for m in await take(subscription, 1)] == [b"hello"]
             assert all(events(one, "refused") == [] for one in made.nodes.values())
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("role", ["node", "client"])
 def test_a_client_elsewhere_comes_in_with_keys_of_its_own(role: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             with user(mesh_file("test", role)) as (_, environ):
                 async with mesh.connect(at(made.nodes["a"]), environ=environ) as m:
                     await m.publish("demo/x", b"1")
                     assert [v.content for v in await m.get("demo/x")] == [b"1"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_monitor_reads_and_changes_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             async with made.connect("a") as writer:
                 await writer.publish("demo/x", b"1")
@@ -65,12 +65,12 @@ def test_a_monitor_reads_and_changes_nothing() -> None:
                         assert refused.value.code == "NOT_ALLOWED"
                     assert [v.content for v in await m.get("demo/x")] == [b"1"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.slow  # for its length
 def test_who_has_no_keys_is_told_what_to_type() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             with user() as (_, environ):
 
@@ -85,14 +85,14 @@ def test_who_has_no_keys_is_told_what_to_type() -> None:
                 # which a node does not report, so the client dials until the node was first.
                 await eventually(is_noted)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("keys", stories([(b"x" * 32, "test"), (SECRET, "other")]))
+@pytest.mark.parametrize("keys", scenarios([(b"x" * 32, "test"), (SECRET, "other")]))
 def test_who_has_the_keys_of_another_mesh_is_told_so(keys: tuple[bytes, str]) -> None:
     secret, cluster = keys
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             with user(mesh_file(cluster, secret=secret)) as (_, environ):
                 timeout = 1.0
@@ -109,11 +109,11 @@ def test_who_has_the_keys_of_another_mesh_is_told_so(keys: tuple[bytes, str]) ->
             await eventually(lambda: events(made.nodes["a"], "refused"))
             assert "other keys" in events(made.nodes["a"], "refused")[0]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_servers_public_key_alone_opens_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             stolen = replace(mesh_file("test", "client"), secret=b"?" * 32)
             with user(stolen) as (_, environ):
@@ -123,11 +123,11 @@ def test_the_servers_public_key_alone_opens_nothing() -> None:
                 assert refused.value.code == "WRONG_SECRET"
             assert any("WRONG_SECRET" in text for text in events(made.nodes["a"], "refused"))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_secret_of_a_client_makes_no_node() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             talker = await _client(made)
             me = c.Introduction(b"e" * 16, "eve", 1, "")
@@ -137,11 +137,11 @@ def test_the_secret_of_a_client_makes_no_node() -> None:
             assert (await talker.hear()).code == "WRONG_SECRET"
             talker.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_must_sign_with_the_key_that_it_names() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             for signature in (b"", b"x" * 64):
                 talker = await _client(made)
@@ -154,12 +154,12 @@ def test_a_node_must_sign_with_the_key_that_it_names() -> None:
                 talker.sockets.close()
             assert any("WRONG_SIGNATURE" in text for text in events(made.nodes["a"], "refused"))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("role", [c.CLIENT, c.NODE_CONTROL, c.NODE_DATA])
 def test_the_secret_of_a_gateway_of_another_site_makes_neither_a_client_nor_a_node(role: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             talker = await _client(made)
             node = None if role == c.CLIENT else c.Introduction(b"e" * 16, "eve", 1, "")
@@ -170,11 +170,11 @@ def test_the_secret_of_a_gateway_of_another_site_makes_neither_a_client_nor_a_no
             assert (await talker.hear()).code == "WRONG_SECRET"
             talker.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_hello_that_was_heard_before_opens_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             first = await _client(made)
             challenge = await first.challenged(at(made.nodes["a"]))
@@ -199,11 +199,11 @@ def test_a_hello_that_was_heard_before_opens_nothing() -> None:
             assert (await third.hear()).code == "WRONG_SECRET"
             third.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_proof_of_one_holds_for_no_other_key() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             honest, middle = await _client(made), await _client(made)
             middle.nonce = honest.nonce
@@ -214,11 +214,11 @@ def test_the_proof_of_one_holds_for_no_other_key() -> None:
             honest.sockets.close()
             middle.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_before_it_is_in_nobody_may_say_much() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             talker = await _client(made)
             talker.sockets.dial(1, at(made.nodes["a"]))
@@ -226,14 +226,14 @@ def test_before_it_is_in_nobody_may_say_much() -> None:
             assert isinstance(await talker.hear(), c.Who)
             talker.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_that_wants_a_password_gets_it_from_whoever_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COST, "n", 2)
     stored = hashed("open sesame", b"s" * 16)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with user(mesh_file("test")) as (_, environ), user(mesh_file("test", passwd="no")) as (_, wrong):
             async with node("a", environ, "test", node__passwd=stored) as a:
                 async with mesh.connect("a", environ=environ):  # the node's own socket needs no password
@@ -247,14 +247,14 @@ def test_a_node_that_wants_a_password_gets_it_from_whoever_has_it(monkeypatch: p
                             pass
                     assert refused.value.code == "PASSWORD"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_tells_the_password_of_the_node_that_it_dials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COST, "n", 2)
     stored = hashed("open sesame", b"s" * 16)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with (
             user(mesh_file("test")) as (_, environ),
             user(mesh_file("test", passwd="open sesame")) as (_, other),
@@ -268,17 +268,17 @@ def test_a_node_tells_the_password_of_the_node_that_it_dials(monkeypatch: pytest
                 async with node("c", environ, "test", node__peers=[at(a)]):
                     await eventually(lambda: any("PASSWORD" in text for text in events(a, "refused")))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_does_not_answer_at_all_is_not_called_a_stranger() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with user(mesh_file("test")) as (_, environ):
             with pytest.raises(NodeNotFound):
                 async with mesh.connect(f"tcp://127.0.0.1:{free_port()}", environ=environ, timeout=0.3):
                     pass
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 async def _client(made: Mesh) -> Talker:

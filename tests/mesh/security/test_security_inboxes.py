@@ -13,7 +13,7 @@ DEAD = "__sys__deadMessage/#"
 
 
 def test_trial_A5_what_is_sent_to_a_client_is_for_the_key_that_opened_its_inbox() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             url = at(made.nodes["a"])
             with user(mesh_file("test", "client")) as (_, one), user(mesh_file("test", "client")) as (_, two):
@@ -34,7 +34,7 @@ def test_trial_A5_what_is_sent_to_a_client_is_for_the_key_that_opened_its_inbox(
                         await mallory.publish("__sys__deadMessage/x", b"forged")
                     assert reserved.value.code == "RESERVED"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A5_two_machines_with_one_user_name_both_have_their_inboxes(
@@ -42,7 +42,7 @@ def test_trial_A5_two_machines_with_one_user_name_both_have_their_inboxes(
 ) -> None:
     monkeypatch.setenv("LOGNAME", "pi")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             url = at(made.nodes["a"])
             with user(mesh_file("test", "client")) as (_, one), user(mesh_file("test", "client")) as (_, two):
@@ -59,11 +59,11 @@ def test_trial_A5_two_machines_with_one_user_name_both_have_their_inboxes(
                     with pytest.raises(NotConnected):
                         await first.send("client/pi", b"which?")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A5_a_dead_letter_tells_others_its_code_only() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with keyed_mesh("a") as made:
             url = at(made.nodes["a"])
             with user(mesh_file("test", "client")) as (_, one), user(mesh_file("test", "client")) as (_, two):
@@ -82,4 +82,4 @@ def test_trial_A5_a_dead_letter_tells_others_its_code_only() -> None:
                     [whole] = await local.get(pattern=DEAD)
                     assert whole.content == b"secret"
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -90,15 +90,15 @@ def test_whoever_is_told_from_place_to_place_has_all_of_them(rows: list[SharedRo
 
 
 def test_a_later_row_counts_and_of_two_of_one_moment_always_the_same() -> None:
-    assert told([row(stamp=2), row(stamp=1, value=b"w")]).get("x") == row(stamp=2)
-    assert told([row(author=A), row(author=B)]).get("x") == row(author=B)
+    assert told([row(stamp=2), row(stamp=1, value=b"w")]).get_row("x") == row(stamp=2)
+    assert told([row(author=A), row(author=B)]).get_row("x") == row(author=B)
     one, two = row(value=b"1"), row(value=b"2")
-    assert told([one, two]).get("x") == told([two, one]).get("x")
+    assert told([one, two]).get_row("x") == told([two, one]).get_row("x")
 
 
 def test_a_deletion_is_kept_and_an_older_value_does_not_come_back() -> None:
     found = told([row(stamp=2, value=b""), row(stamp=1)])
-    assert found.get("x") == row(stamp=2, value=b"")
+    assert found.get_row("x") == row(stamp=2, value=b"")
 
 
 def test_deletions_take_no_room_and_the_newest_of_them_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_deletions_take_no_room_and_the_newest_of_them_are_kept(monkeypatch: pyt
 def test_a_deletion_is_forgotten_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     found = told([row("x", 5, b""), row("y", 6, b""), row("z", 1)])
     assert found.drop_deletions(table.KEPT + 4) == []
-    assert found.drop_deletions(table.KEPT + 5) == ["x"] and found.get("x") is None
+    assert found.drop_deletions(table.KEPT + 5) == ["x"] and found.get_row("x") is None
     assert found.is_over(row("x", 5, b""), table.KEPT + 5) and not found.is_over(row("x", 5, b""), table.KEPT)
     before = found.summary
     assert found.drop_deletions(2 * table.KEPT) == ["y"] and found.summary == before, (

@@ -37,7 +37,7 @@ async def declare(it: NodeRuntime, *names: str) -> None:
     """Declare queues, and wait until the definitions are on disk."""
     for name in names:
         if name not in it.core.parts[QueueParts].declaring.names():
-            it.core.parts[QueueParts].declaring.declare(name, QueueTerms(), "a test")
+            it.core.parts[QueueParts].declaring.declare_queue(name, QueueTerms(), "a test")
     done = asyncio.Event()
     it.core.parts.disk.commit((), lambda error: done.set())
     it.driver.idle()
@@ -52,7 +52,7 @@ async def put(it: NodeRuntime, name: str, number: int, content: bytes = b"") -> 
     envelope = Envelope(
         STREAM, to, number, number, ("job",), 1, len(content), content, flags=PERSISTENT, to=to
     )  # fmt: skip
-    it.core.parts.router.publish(b"test", envelope, answer.set_result)
+    it.core.parts.router.publish_here(b"test", envelope, answer.set_result)
     it.driver.idle()
     return (await asyncio.wait_for(answer, LIMIT)).state
 
@@ -60,7 +60,7 @@ async def put(it: NodeRuntime, name: str, number: int, content: bytes = b"") -> 
 def waiting(it: NodeRuntime, name: str) -> list[bytes]:
     """Return the contents that are ready in a queue, in order."""
     part = it.core.parts[QueueParts].queues.get(name).part
-    return [content for lot in part.order.next() for content in lot.envelope.contents()]
+    return [content for queued in part.order.ready_envelopes() for content in queued.envelope.contents()]
 
 
 def settle(it: NodeRuntime, name: str) -> int:

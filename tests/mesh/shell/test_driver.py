@@ -15,8 +15,10 @@ from mesh.shell.world import World
 def test_who_watches_and_has_gone_meanwhile_is_told_nothing_and_harms_nobody(tmp_path: Path) -> None:
     asked: list[int] = []
 
-    async def story() -> None:
-        core: Any = SimpleNamespace(ask=lambda *_: asked.append(1), take_effects=lambda: [], alarm=1e9)
+    async def scenario() -> None:
+        core: Any = SimpleNamespace(
+            answer_process=lambda *_: asked.append(1), take_effects=lambda: [], alarm=1e9
+        )
         nothing = cast(World, SimpleNamespace(carry_out=None))
         driver = Driver(
             asyncio.get_running_loop(), Poison(tmp_path), lambda driver: nothing, lambda world: core
@@ -25,7 +27,7 @@ def test_who_watches_and_has_gone_meanwhile_is_told_nothing_and_harms_nobody(tmp
         assert gone.cancel()
         driver._fill_state(gone)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert asked == []
 
 
@@ -38,7 +40,7 @@ def turns(happens: Callable[[Driver], None], place: Path) -> list[int]:
         taken.append(None)
         return []
 
-    async def story() -> None:
+    async def scenario() -> None:
         core: Any = SimpleNamespace(
             receive=lambda *_: None, stored=lambda *_, **__: None, take_effects=take_effects, alarm=1e9
         )
@@ -49,7 +51,7 @@ def turns(happens: Callable[[Driver], None], place: Path) -> list[int]:
         await asyncio.sleep(0)
         counts.append(len(taken))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     return counts
 
 

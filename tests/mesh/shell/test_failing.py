@@ -66,7 +66,7 @@ def driver(core: Core, place: Path) -> tuple[Driver, list[str]]:
 
 
 HAPPENS: dict[str, Callable[[Driver], object]] = {
-    "accept": lambda d: d.on_connected("key", "tcp://x", False, ""),
+    "add_inbound": lambda d: d.on_connected("key", "tcp://x", False, ""),
     "receive": lambda d: d.received("key", [BAD]),
     "disconnected": lambda d: d.on_disconnected("key"),
     "gossiped": lambda d: d.on_gossip([BAD]),
@@ -89,7 +89,7 @@ HAPPENS: dict[str, Callable[[Driver], object]] = {
 def test_whatever_a_core_fails_at_it_is_asked_nothing_more(
     what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         core = Core(lambda name, args: name == what)
         made, said = driver(core, tmp_path)
         HAPPENS[what](made)
@@ -104,7 +104,7 @@ def test_whatever_a_core_fails_at_it_is_asked_nothing_more(
         is_known = Poison(tmp_path).verdict([BAD]) is Guilt.GUILTY
         assert is_known == (what in ("receive", "gossiped")) and Poison(tmp_path).why == str(made.why)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert any("Traceback" in record.getMessage() for record in caplog.records)
 
 
@@ -139,7 +139,7 @@ def test_of_several_messages_that_may_have_done_it_the_guilty_one_is_found(tmp_p
 
 
 def test_a_message_alone_in_its_turn_is_guilty_at_once_and_not_with_something_else(tmp_path: Path) -> None:
-    async def story(alone: bool) -> Guilt:
+    async def scenario(alone: bool) -> Guilt:
         place = tmp_path / str(alone)
         os.mkdir(place)
         made, _ = driver(Core(lambda name, args: name == "take_effects"), place)
@@ -149,8 +149,8 @@ def test_a_message_alone_in_its_turn_is_guilty_at_once_and_not_with_something_el
         made._turn()
         return Poison(place).verdict([BAD])
 
-    assert asyncio.run(story(True)) is Guilt.GUILTY
-    assert asyncio.run(story(False)) is Guilt.SUSPECT
+    assert asyncio.run(scenario(True)) is Guilt.GUILTY
+    assert asyncio.run(scenario(False)) is Guilt.SUSPECT
     assert NO_MESSAGE == []
 
 
@@ -161,12 +161,12 @@ def test_memory_that_is_refused_ends_the_process_as_ever(tmp_path: Path) -> None
         def receive(self, *args: Any) -> None:
             raise MemoryError
 
-    async def story() -> None:
+    async def scenario() -> None:
         made, _ = driver(Empty(lambda name, args: False), tmp_path)
         with pytest.raises(MemoryError):
             made.received("key", [BAD])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_a_fault_in_a_verb_ends_the_node_and_then_only_the_connection_of_who_ask
         if any(BAD in envelope.body for envelope in envelopes):
             raise Fault("half of it is done")
 
-    async def story() -> None:
+    async def scenario() -> None:
         node = await start(config(store), environ)
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(mesh.connect("a", environ=environ, timeout=LIMIT))
@@ -236,12 +236,12 @@ def test_a_fault_in_a_verb_ends_the_node_and_then_only_the_connection_of_who_ask
                 assert (await client.publish("k", b"a good one", persistent=True)).ok
                 assert (await other.publish("k", b"another", persistent=True)).ok
                 assert [message.content for message in await other.get("k")] == [b"another"]
-            told = [e.text for e in again.core.parts.context.events.after(0)[0] if e.kind == "failed"]
+            told = [e.text for e in again.core.parts.context.events.events_after(0)[0] if e.kind == "failed"]
             assert len(told) == 1 and error.what in told[0]
-            assert [e for e in again.core.parts.context.events.after(0)[0] if e.kind == "poisoned"]
+            assert [e for e in again.core.parts.context.events.events_after(0)[0] if e.kind == "poisoned"]
         assert Poison(state / "data" / "a").why == ""
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     kinds = [kind for kind, _ in events(state)]
     assert kinds[:3] == ["started", "failed", "started"] and "stopped" not in kinds[:3]
     assert "Fault('half of it is done')" in dict(events(state)[:2])["failed"]
@@ -271,7 +271,7 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
             assert self._poison.verdict(frames) is Guilt.CLEAN  # only the next process knows it
             assert Poison(state / "data" / "a").verdict(frames) is Guilt.GUILTY
 
-    async def story() -> None:
+    async def scenario() -> None:
         environ = environment(state)
         node = await start(config(), environ)
         given = {"node.id": "b", "node.cluster": "failing", "node.peers": node.described()["tcp"]}
@@ -284,7 +284,7 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
 
     monkeypatch.setattr(FactQueue, "dispatch", faulty)
     monkeypatch.setattr(Driver, "received", noted)
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_start_that_fails_by_a_mistake_of_ours_says_so(
@@ -313,9 +313,9 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
             raise Fault
 
     def refused(node: NodeRuntime) -> bool:
-        return any(event.kind == "poisoned" for event in node.core.parts.context.events.after(0)[0])
+        return any(event.kind == "poisoned" for event in node.core.parts.context.events.events_after(0)[0])
 
-    async def story() -> None:
+    async def scenario() -> None:
         a = await start(config(), environ)
         given = {"node.id": "b", "node.cluster": "failing", "node.peers": a.described()["tcp"]}
         b = await start(load(None, {}, {**given, "discovery.mdns": False}), environ)
@@ -342,7 +342,7 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
         await a.close()
 
     monkeypatch.setattr(Reception, "dispatch", faulty)
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # --- processes -------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ sys.exit(main())
 
 @pytest.mark.slow
 def test_a_process_ends_by_name_and_lives_when_the_same_message_comes_again() -> None:
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         async with Client("a", environ=node.environ, timeout=LIMIT) as client:
             publishing = asyncio.create_task(client.publish("k", BAD, persistent=True))
             code = await asyncio.to_thread(node.wait)
@@ -381,7 +381,7 @@ def test_a_process_ends_by_name_and_lives_when_the_same_message_comes_again() ->
         node.program = (sys.executable, "-c", PLANTED)
         node.start()
         try:
-            asyncio.run(story(node))
+            asyncio.run(scenario(node))
             said = node.mesh("events").stdout
             assert "restarted after a failure: The node failed because of a bug" in said
         finally:

@@ -60,7 +60,7 @@ class Waving(Component):
         return (on_command(Wave, self._on_wave),)
 
     def _on_wave(self, conn, session, wave, envelopes):
-        self._context.facts.publish(Waved(wave.times))
+        self._context.facts.publish_fact(Waved(wave.times))
 
     def client_verbs(self):
         return (answer(AskWave, self._wave),)
@@ -87,7 +87,7 @@ class Waving(Component):
         return []
 
     def _wave(self, asked: IncomingCall[AskWave]) -> None:
-        self._context.facts.publish(Waved(asked.ask.times))
+        self._context.facts.publish_fact(Waved(asked.ask.times))
         asked.reply(Waves(waves=self.waves + asked.ask.times, published=self.published))
 
     def _on_waved(self, fact: Waved) -> None:

@@ -16,7 +16,7 @@ LOOPBACK = Interface("lo", ("127.0.0.1",), True, False)
 
 
 def test_other_nodes_learn_when_the_interfaces_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", "b") as m:
             a = m.nodes["a"]
             there = a.described()["tcp"][0]
@@ -24,7 +24,7 @@ def test_other_nodes_learn_when_the_interfaces_change(monkeypatch: pytest.Monkey
             other = m.nodes["b"].core.parts.neighbours.peers[a.core.parts.context.me.uuid]
             await eventually(lambda: other.node.also == ("tcp://127.0.0.2:7",))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_wildcard_is_told_as_the_addresses_of_fit_interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_a_wildcard_is_told_as_the_addresses_of_fit_interfaces(monkeypatch: pyte
 def test_after_a_stall_the_core_moves_its_deadlines_and_hears_before_it_judges(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             a, order = m.nodes["a"], list[str]()
             tick = a.core.tick
@@ -63,11 +63,11 @@ def test_after_a_stall_the_core_moves_its_deadlines_and_hears_before_it_judges(
             await eventually(lambda: "tick" in order)
             assert order[:3] == ["late", "heard", "tick"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_place_where_nobody_listens_refuses_and_one_where_somebody_does_does_not() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             told = m.nodes["a"].described()
             assert not await is_refused(told["tcp"][0])
@@ -76,14 +76,14 @@ def test_a_place_where_nobody_listens_refuses_and_one_where_somebody_does_does_n
         assert await is_refused(told["ipc"])
         assert not await is_refused("tcp://nonsense")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_where_no_descriptor_is_left_the_next_look_tells_more(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses() -> None:
         raise OSError("too many open files")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             looks = m.nodes["a"]._finding
             before = looks._changes.adopted
@@ -92,4 +92,4 @@ def test_where_no_descriptor_is_left_the_next_look_tells_more(monkeypatch: pytes
             assert looks._changes.adopted == before
             assert looks._timer is not None and not looks._timer.cancelled()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -20,7 +20,7 @@ from tests.mesh.running import environment, running, state_directory
 
 
 def test_an_idle_mesh_sleeps() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", "b", "c") as m:
             # After the login and the introductions, the next deadline is a probe, and no loop is busy.
             def all_sleep() -> bool:
@@ -28,7 +28,7 @@ def test_an_idle_mesh_sleeps() -> None:
 
             await eventually(all_sleep)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_that_takes_any_port_takes_the_same_one_next_time() -> None:
@@ -46,24 +46,24 @@ def test_a_node_that_takes_any_port_takes_the_same_one_next_time() -> None:
 
 
 def test_a_node_that_is_told_to_stop_ends_without_an_error() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
             await ma.call("down")
             await eventually(m.nodes["a"].driver.stopping.is_set)
             assert m.nodes["a"].driver.why is None
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_is_asked_right_after_the_start_waits_for_those_it_was_told_of() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", "b") as m, m.connect("a") as ma:
             await ma.publish("k", b"v")
             a = m.nodes["a"]
             given = {
                 "node.id": "c",
                 "node.peers": a.described()["tcp"],
-                "node.cluster": a.core.parts.status.info().cluster,
+                "node.cluster": a.core.parts.status.node_info().cluster,
             }
             c = await start(load(None, {}, given), m.environ)
             try:
@@ -73,21 +73,21 @@ def test_what_is_asked_right_after_the_start_waits_for_those_it_was_told_of() ->
             finally:
                 await c.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_whose_seed_is_away_waits_for_it_only_for_a_moment() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", settings={"node.peers": ["tcp://127.0.0.1:1"]}) as m, m.connect("a") as ma:
             async with ma.subscribe("k") as sub:
                 await ma.publish("k", b"v")
                 assert [x.content for x in await take(sub, 1)] == [b"v"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_that_says_goodbye_has_left_at_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", "b") as m, m.connect("a") as ma:
             b = m.nodes["b"]
             await eventually(lambda: any(conn.is_open for conn in b.core._conns.values()))  # for the goodbye
@@ -99,7 +99,7 @@ def test_a_node_that_says_goodbye_has_left_at_once() -> None:
 
             await eventually(has_left)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_what_was_answered_survives_kill_9_of_a_node(victim: str) -> None:
     with running("a") as a, running("b", beside=a) as b:
         node = a if victim == "publisher" else b
 
-        async def story() -> None:
+        async def scenario() -> None:
             import mesh
 
             loop = asyncio.get_running_loop()
@@ -128,7 +128,7 @@ def test_what_was_answered_survives_kill_9_of_a_node(victim: str) -> None:
                 messages = await reader
             assert [int(message.content) for message in messages] == list(range(2000))
 
-        asyncio.run(story())
+        asyncio.run(scenario())
 
 
 def test_a_node_that_cannot_start_does_not_stumble_over_snapshots_that_it_cannot_write(
@@ -156,11 +156,11 @@ def test_a_node_starts_and_works_wherever_its_snapshots_cannot_be_written(
     (tmp_path / "file").write_text("mine")
     monkeypatch.chdir(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", settings={"snapshots.dir": place}) as m, m.connect("a") as ma:
 
             def told() -> list[str]:
-                events = m.nodes["a"].core.parts.context.events.after(0)[0]
+                events = m.nodes["a"].core.parts.context.events.events_after(0)[0]
                 return [event.text for event in events if event.kind == "snapshots"]
 
             await eventually(told)
@@ -168,20 +168,20 @@ def test_a_node_starts_and_works_wherever_its_snapshots_cannot_be_written(
             await ma.publish("k", b"v")
             assert [x.content for x in await ma.get("k")] == [b"v"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_without_snapshots_nothing_is_written_and_no_thread_is_there_for_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", "b", settings={"snapshots.enabled": False}) as m:
             await eventually(
                 lambda: m.nodes["a"].core.parts.gossiping.gossip.known
             )  # gives the log something to record
             assert "mesh-snapshots" not in {thread.name for thread in threading.enumerate()}
-            info = m.nodes["a"].core.parts.status.info()
+            info = m.nodes["a"].core.parts.status.node_info()
             assert info.snapshots == {} and "snapshots" not in os.listdir(info.data)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("setting", ["node.data", "snapshots.dir"])
@@ -192,7 +192,7 @@ def test_a_directory_that_cannot_be_is_a_wrong_setting(setting: str, path: str) 
 
 
 def test_what_stands_in_the_store_is_read_in_its_thread_and_told_to_the_core() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
             await ma.send("client/joe/session/1", b"later", force_queuing=True, persistent=True)
             core, found = m.nodes["a"].core, list[Any]()
@@ -202,11 +202,11 @@ def test_what_stands_in_the_store_is_read_in_its_thread_and_told_to_the_core() -
             await eventually(lambda: bool(found))
             assert {place: each.contents() for place, each in found[0].items()} == {position: [b"later"]}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_store_that_cannot_be_read_is_the_end_of_its_node() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             node, found = m.nodes["a"], list[Any]()
             failure = StoreError("damaged", code="DATA_LOSS")
@@ -222,7 +222,7 @@ def test_a_store_that_cannot_be_read_is_the_end_of_its_node() -> None:
             assert node.driver.why is not None and node.driver.why.code == "DATA_LOSS"
             node.driver.why = None  # lets it end as usual
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_stores_thread_begins_when_the_core_has_taken_up_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,11 +235,11 @@ def test_the_stores_thread_begins_when_the_core_has_taken_up_all(monkeypatch: py
         begin(driver, *what)
         seen.append(driver.world._workers[""]._thread.ident)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a"):
             pass
 
     monkeypatch.setattr(Driver, "begin", noted)
-    asyncio.run(story())
+    asyncio.run(scenario())
     before, after = seen
     assert before is None and after is not None

@@ -46,13 +46,13 @@ class Stranger:
         self._context.term()
 
 
-async def with_stranger(story: Callable[[Mesh, Stranger], Awaitable[None]], *, tcp: bool = False) -> None:
-    """Run `story` with a node and a stranger, and check that a good client works before and after."""
+async def with_stranger(scenario: Callable[[Mesh, Stranger], Awaitable[None]], *, tcp: bool = False) -> None:
+    """Run `scenario` with a node and a stranger, and check that a good client works before and after."""
     async with mesh_of("a") as m, m.connect("a") as good, good.subscribe("k") as sub:
         node = m.nodes["a"].described()
         stranger = Stranger(node["tcp"][0] if tcp else node["ipc"])
         try:
-            await story(m, stranger)
+            await scenario(m, stranger)
         finally:
             stranger.close()
         await good.publish("k", b"still here")
@@ -74,18 +74,18 @@ MALFORMED: list[list[bytes]] = [
 
 
 def test_a_malformed_message_is_refused_and_counted() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         for count, frames in enumerate(MALFORMED, 1):
             stranger.socket.send_multipart(frames)
             answer = await stranger.hears()
             assert isinstance(answer, c.Refuse) and answer.code in ("MALFORMED", "FRAME_TOO_LARGE"), frames
             assert m.metric("a", "malformed") == count
 
-    asyncio.run(with_stranger(story))
+    asyncio.run(with_stranger(scenario))
 
 
 def test_who_is_not_in_breaks_the_protocol_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         stranger.socket.send(b"GET / HTTP/1.1")
         await stranger.hears()
         stranger.socket.send(c.encode(HELLO))
@@ -97,26 +97,26 @@ def test_who_is_not_in_breaks_the_protocol_without_a_warning(caplog: pytest.LogC
         assert m.metric("a", "malformed") == 2
 
     with caplog.at_level("INFO"):
-        asyncio.run(with_stranger(story))
+        asyncio.run(with_stranger(scenario))
 
 
 def test_whoever_speaks_before_hello_is_asked_who_it_is() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         stranger.socket.send(c.encode(c.Ping(1)))
         assert isinstance(await stranger.hears(), c.Who)
         assert m.metric("a", "not_open") == 1
 
-    asyncio.run(with_stranger(story))
+    asyncio.run(with_stranger(scenario))
 
 
 def test_another_wire_version_is_refused_with_both_versions() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         stranger.socket.send(c.encode(c.Hello((7, 9), c.CLIENT, "", b"n" * 16, client="x", stream=STREAM)))
         answer = await stranger.hears()
         assert isinstance(answer, c.Refuse) and answer.code == "VERSION" and answer.final
         assert "7 to 9" in answer.reason and "1 to 2" in answer.reason
 
-    asyncio.run(with_stranger(story))
+    asyncio.run(with_stranger(scenario))
 
 
 IMPOSSIBLE: list[tuple[dict[str, object], str]] = [
@@ -130,18 +130,18 @@ IMPOSSIBLE: list[tuple[dict[str, object], str]] = [
 
 
 def test_a_hello_that_cannot_be_is_refused_by_name() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         for count, (changes, code) in enumerate(IMPOSSIBLE, 1):
             stranger.socket.send(c.encode(replace(HELLO, **changes)))
             answer = await stranger.hears()
             assert isinstance(answer, c.Refuse) and answer.code == code, changes
             assert m.metric("a", "hello_refused") == count
 
-    asyncio.run(with_stranger(story))
+    asyncio.run(with_stranger(scenario))
 
 
 def test_over_tcp_nothing_goes_without_the_cookie() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         stranger.socket.send(c.encode(HELLO))
         assert isinstance(await stranger.hears(), c.Challenge)
         stranger.socket.send(c.encode(replace(HELLO, proof=b"p" * 32)))
@@ -150,11 +150,11 @@ def test_over_tcp_nothing_goes_without_the_cookie() -> None:
         assert m.metric("a", "wrong_cookie") == 1
         assert m.metric("a", "sessions") == 1  # the good client's
 
-    asyncio.run(with_stranger(story, tcp=True))
+    asyncio.run(with_stranger(scenario, tcp=True))
 
 
 def test_a_client_of_another_user_is_told_why() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             with state_directory() as elsewhere:
                 address = m.nodes["a"].described()["tcp"][0]
@@ -163,7 +163,7 @@ def test_a_client_of_another_user_is_told_why() -> None:
                         pass
             assert refused.value.code == "BAD_COOKIE" and "MESH_STATE_DIR" in str(refused.value)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_listener_that_does_not_know_the_cookie_gets_nothing() -> None:
@@ -176,7 +176,7 @@ def test_a_listener_that_does_not_know_the_cookie_gets_nothing() -> None:
             node = c.Introduction(b"u" * 16, "fake", 1, "")
             router.send_multipart([routing_id, c.encode(c.Welcome(1, node, "x", session="/node/f/client/c"))])
 
-    async def story() -> None:
+    async def scenario() -> None:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         router = context.socket(zmq.ROUTER)
         router.setsockopt(zmq.LINGER, 0)
@@ -201,11 +201,11 @@ def test_a_listener_that_does_not_know_the_cookie_gets_nothing() -> None:
             context.term()
 
     heard: list[c.Command] = []
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_nobody_publishes_in_the_name_of_another() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         stranger.socket.send(c.encode(HELLO))
         assert isinstance(await stranger.hears(), c.Welcome)
         forged = Envelope(
@@ -216,11 +216,11 @@ def test_nobody_publishes_in_the_name_of_another() -> None:
         assert isinstance(answer, c.Refuse) and answer.code == "FORGED_SENDER"
         assert m.metric("a", "published") == 0
 
-    asyncio.run(with_stranger(story))
+    asyncio.run(with_stranger(scenario))
 
 
 def test_oversized_content_from_a_foreign_client_is_refused_by_name() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         stranger.socket.send(c.encode(HELLO))
         assert isinstance(await stranger.hears(), c.Welcome)
         big = Envelope(
@@ -239,17 +239,17 @@ def test_oversized_content_from_a_foreign_client_is_refused_by_name() -> None:
         assert isinstance(answer, c.Refuse) and answer.code == "TOO_LARGE"
         assert m.metric("a", "published") == 0
 
-    asyncio.run(with_stranger(story))
+    asyncio.run(with_stranger(scenario))
 
 
 def test_a_foreign_protocol_on_the_port_disturbs_nobody() -> None:
-    async def story(m: Mesh, stranger: Stranger) -> None:
+    async def scenario(m: Mesh, stranger: Stranger) -> None:
         host, port = m.nodes["a"].described()["tcp"][0].removeprefix("tcp://").split(":")
         for said in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", os.urandom(500), b""):
             with socket.create_connection((host, int(port))) as other:
                 other.sendall(said)
 
-    asyncio.run(with_stranger(story))
+    asyncio.run(with_stranger(scenario))
 
 
 # --- starting ------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ async def started(environ: dict[str, str], **given: object) -> None:
 
 
 def test_a_data_directory_in_use_and_a_second_node_of_a_name_are_refused() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             with pytest.raises(DataDirRefused, match="in use"):
                 await started(m.environ, node__id="a")
@@ -270,14 +270,14 @@ def test_a_data_directory_in_use_and_a_second_node_of_a_name_are_refused() -> No
             with pytest.raises(NodeInUse, match="--id"):
                 await started(m.environ, node__id="a", node__data=str(other))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.slow
 def test_sigterm_in_the_middle_of_a_flush_loses_nothing_that_was_answered() -> None:
     with running("a") as a:
 
-        async def story() -> None:
+        async def scenario() -> None:
             async with mesh.connect("a", environ=a.environ) as m, m.subscribe("k") as sub:
                 for i in range(3000):
                     m.post("k", b"%d" % i, persistent=True)
@@ -288,4 +288,4 @@ def test_sigterm_in_the_middle_of_a_flush_loses_nothing_that_was_answered() -> N
                 await m.flush()
                 assert [int(message.content) for message in await reader] == list(range(3000))
 
-        asyncio.run(story())
+        asyncio.run(scenario())

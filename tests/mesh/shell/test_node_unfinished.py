@@ -13,7 +13,7 @@ MIB = 1024 * 1024
 
 @linux
 def test_trial_A3_a_stranger_is_named_in_the_events_and_a_client_goes_on() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m, m.connect("a") as client:
             for _ in range(3):
                 with line_to(m.nodes["a"].world.bound.tcp[0]) as line:
@@ -32,7 +32,7 @@ def test_trial_A3_a_stranger_is_named_in_the_events_and_a_client_goes_on() -> No
             assert (await lines()).count(text) == 1, "once in a minute, and not for each connection"
             assert (await client.publish("k", b"v")).matched == 0
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A3_what_is_set_is_what_holds() -> None:
@@ -48,7 +48,7 @@ def test_trial_A3_what_is_set_is_what_holds() -> None:
         "session_subscriptions": 17,
     }
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", settings={f"limits.{name}": most for name, most in limits.items()}) as m:
             node = m.nodes["a"]
             assert node.world.sockets._watch._guard._allowance == Allowance(
@@ -64,11 +64,11 @@ def test_trial_A3_what_is_set_is_what_holds() -> None:
             for line in lines:
                 line.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A3_nodes_and_clients_have_each_their_own_measure() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", "b") as m:
             guests = [node.world.sockets._watch._guard._guests for node in m.nodes.values()]
 
@@ -81,4 +81,4 @@ def test_trial_A3_nodes_and_clients_have_each_their_own_measure() -> None:
                 await eventually(lambda: roles() == {NODE, CLIENT})
                 assert sum(guest.role == CLIENT for each in guests for guest in each.values()) == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -45,10 +45,10 @@ class Place:
         rows = [f'[[queues]]\nname = "{name}"\nstore = "{store}"\n' for name, store in queues.items()]
         self.file.write_text(head + "".join(rows))
 
-    def run(self, story: Callable[[NodeRuntime], Awaitable[None]], **options: Any) -> None:
+    def run(self, scenario: Callable[[NodeRuntime], Awaitable[None]], **options: Any) -> None:
         async def told() -> None:
             async with node(self.file, self.state, **options) as it:
-                await story(it)
+                await scenario(it)
 
         asyncio.run(told())
 
@@ -197,14 +197,14 @@ def test_what_waits_goes_along_when_its_queue_has_another_store(place: Place) ->
         await fill(it, "orders", "bills", "others")
 
     def still_there(number: int) -> Callable[[NodeRuntime], Awaitable[None]]:
-        async def story(it: NodeRuntime) -> None:
+        async def scenario(it: NodeRuntime) -> None:
             for name in ("orders", "bills", "others"):
                 assert waiting(it, name) == contents(name, count=number - 1)
                 assert await put(it, name, number - 1, b"again") == "OK"
                 assert await put(it, name, number, f"{name} {number}".encode()) == "OK"
             assert it.core.parts[QueueParts].queues.get("orders").part.backlog.messages == number
 
-        return story
+        return scenario
 
     place.run(first)  # all in the node's own store
     place.set(orders=place.store("one"), bills=place.store("one"))
@@ -365,7 +365,7 @@ def test_what_the_last_start_wrote_down_and_nobody_can_read_is_an_error(place: P
 
 
 def test_a_store_at_its_end_ends_the_node(place: Place) -> None:
-    async def story(it: NodeRuntime) -> None:
+    async def scenario(it: NodeRuntime) -> None:
         await fill(it, "orders", "others")
         store: Any = it.held.queue_stores[place.store("orders")]
         store._store._store._db.close()
@@ -377,7 +377,7 @@ def test_a_store_at_its_end_ends_the_node(place: Place) -> None:
         it.driver.why = None
 
     place.set(orders=place.store("orders"))
-    place.run(story)
+    place.run(scenario)
     assert place.lying("") == contents("others")
 
 

@@ -9,7 +9,7 @@ from tests.mesh.security.keyed import events
 
 
 def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m:
             a = m.nodes["a"]
             for number in range(100):
@@ -27,4 +27,4 @@ def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
             await eventually(lambda: len(events(a, "refused")) == MOST + 1)
             assert events(a, "refused")[-1] == "… and more: 84 in a minute"
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -150,7 +150,7 @@ def test_what_takes_a_while_is_left_off_when_the_node_is_closed(
     async def never(address: str) -> None:
         await asyncio.Event().wait()
 
-    async def story() -> None:
+    async def scenario() -> None:
         alone = asyncio.all_tasks()
         node = await start(config(peers=["tcp://nowhere.invalid:1"]), environment(state))
         await eventually(lambda: asyncio.all_tasks() - alone)
@@ -159,7 +159,7 @@ def test_what_takes_a_while_is_left_off_when_the_node_is_closed(
         assert not planned(asyncio.get_running_loop())
 
     monkeypatch.setattr(world, "resolved", never)
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_disk_that_does_not_end_in_time_is_told_and_the_rest_is_let_go(
@@ -171,13 +171,13 @@ def test_a_disk_that_does_not_end_in_time_is_told_and_the_rest_is_let_go(
         close(self, timeout)
         raise MeshTimeout("The store has not finished.")
 
-    async def story() -> None:
+    async def scenario() -> None:
         before = held()
         node = await start(config(), environment(state))
         await node.close()
         await eventually(lambda: held() == before)
 
     monkeypatch.setattr(StoreWorker, "close", hangs)
-    asyncio.run(story())
+    asyncio.run(scenario())
     [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert record.getMessage().startswith("The store has not finished.")

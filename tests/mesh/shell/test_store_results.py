@@ -19,7 +19,7 @@ def told(error: StoreError | None, place: Path, *later: StoreError) -> tuple[lis
     """Return the commits whose end the core receives, and the code with which the node stops."""
     heard: list[int] = []
 
-    async def story() -> Driver:
+    async def scenario() -> Driver:
         core: Any = SimpleNamespace(
             stored=lambda token, *_, **__: heard.append(token), take_effects=lambda: [], alarm=1e9
         )
@@ -31,7 +31,7 @@ def told(error: StoreError | None, place: Path, *later: StoreError) -> tuple[lis
             driver.stores._stored([3], each)
         return driver
 
-    why = asyncio.run(story()).why
+    why = asyncio.run(scenario()).why
     return heard, why.code if why else ""
 
 
@@ -56,7 +56,7 @@ def told_of_reading(found: list[Stored] | StoreError, place: Path) -> tuple[list
     """Return the values that the core receives after a read, and the code with which the node stops."""
     heard: list[Any] = []
 
-    async def story() -> Driver:
+    async def scenario() -> Driver:
         core: Any = SimpleNamespace(
             fetched=lambda token, found, *_, **__: heard.append((token, found)),
             take_effects=lambda: [],
@@ -68,7 +68,7 @@ def told_of_reading(found: list[Stored] | StoreError, place: Path) -> tuple[list
         assert driver.stores._has_failed is isinstance(found, StoreError)
         return driver
 
-    why = asyncio.run(story()).why
+    why = asyncio.run(scenario()).why
     return heard, why.code if why else ""
 
 

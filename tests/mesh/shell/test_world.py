@@ -56,7 +56,7 @@ class Parts:
         (Listen("tcp://b:1", True), ("sockets.listen", ("tcp://b:1",))),
         (Listen("tcp://b:1", False), ("sockets.unlisten", ("tcp://b:1",))),
         (Proven("a", "key", True), ("sockets.proven", ("a", "key", True))),
-        (Backup(), ("backing.begin", ())),
+        (Backup(), ("backing.start_copy", ())),
         (Stop(), ("hears.stop", ())),
     ],
 )

@@ -39,10 +39,10 @@ class Beneath:
     def __getattr__(self, name: str) -> Any:
         return lambda *_: self.did.append(name)
 
-    def write(self, commits: int, next_position: int) -> None:
+    def record_progress(self, commits: int, next_position: int) -> None:
         if self.broken:
             raise OSError(self.broken.pop(0), "broken")
-        self.did.append("write")
+        self.did.append("record_progress")
 
 
 class Clock:

@@ -16,7 +16,7 @@ from mesh.store.memory import MemoryStore
 from mesh.store.sqlite import SQLiteStore
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
 
@@ -48,7 +48,7 @@ def test_what_was_committed_is_loaded_as_it_was(store: Store) -> None:
     assert image.next_position == 3
 
 
-@pytest.mark.parametrize("mib", stories([2, 64]))
+@pytest.mark.parametrize("mib", scenarios([2, 64]))
 def test_the_largest_bodies_come_back_whole(store: Store, mib: int) -> None:
     body = bytes(range(256)) * (mib * 4096)
     store.commit([Append(1, b"large", body)])

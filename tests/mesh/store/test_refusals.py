@@ -8,7 +8,7 @@ from mesh.streams.origin import OriginStream
 def row(*accepted: tuple[int, int], low: int = 1, numbers: tuple[int, int] | None = None) -> Put:
     stream = OriginStream()
     for first, last in accepted:
-        stream.accept(first, last, low)
+        stream.accept_numbers(first, last, low)
     return Put("stream", b"joe", stream.pack(), numbers)
 
 
@@ -18,7 +18,7 @@ def written(refusals: Refusals, *ops: Op) -> list[Op]:
 
 def test_what_was_refused_is_refused_in_what_follows_until_its_publisher_knows() -> None:
     refusals = Refusals()
-    refusals.refuse([row((1, 3), numbers=(1, 3))])
+    refusals.record([row((1, 3), numbers=(1, 3))])
     (put,) = written(refusals, row((1, 3), (4, 4)))
     assert isinstance(put, Put)
     stream = OriginStream.unpack(put.value)
@@ -31,7 +31,7 @@ def test_what_was_refused_is_refused_in_what_follows_until_its_publisher_knows()
 
 def test_other_rows_and_other_streams_are_left_alone() -> None:
     refusals = Refusals()
-    refusals.refuse([row((1, 1), numbers=(1, 1)), Put("retained", b"k", b"v")])
+    refusals.record([row((1, 1), numbers=(1, 1)), Put("retained", b"k", b"v")])
     others: list[Op] = [Put("retained", b"joe", b"v"), Delete("feed", b"joe")]
     others.append(Put("stream", b"jim", OriginStream().pack()))
     assert written(refusals, *others) == others
@@ -39,7 +39,7 @@ def test_other_rows_and_other_streams_are_left_alone() -> None:
 
 def test_with_its_stream_everything_is_forgotten() -> None:
     refusals = Refusals()
-    refusals.refuse([row((1, 1), numbers=(1, 1))])
+    refusals.record([row((1, 1), numbers=(1, 1))])
     written(refusals, Delete("stream", b"joe"))
     again = row((1, 1))
     assert written(refusals, again) == [again]

@@ -146,7 +146,7 @@ def test_without_a_bound_nothing_is_reserved_or_refused(tmp_path: Path) -> None:
     disk = Disk(tmp_path, 0)
     disk.left = 0
     disk.measure()
-    disk.release()
+    disk.release_reserve()
     assert not disk.is_short and not (tmp_path / "reserve").exists() and disk.told == []
 
 
@@ -191,7 +191,7 @@ def test_room_within_the_store_counts_but_not_alone(tmp_path: Path) -> None:
 def test_a_reserve_that_was_given_up_is_taken_again_before_anything_is_added(tmp_path: Path) -> None:
     disk = Disk(tmp_path, 800 * KIB)
     disk.measure()
-    disk.release()
+    disk.release_reserve()
     assert disk.is_short and not (tmp_path / "reserve").exists()
     disk.left = 1000 * KIB
     disk.measure()
@@ -207,7 +207,7 @@ def test_where_writes_find_no_room_though_much_is_free_they_are_tried_once_a_min
         disk.now = float(second)
         disk.measure()
         if not disk.is_short:
-            disk.release()  # a quota, for example
+            disk.release_reserve()  # a quota, for example
     assert [line.split(":")[0] for line in disk.told] == ["warning", "info"] * 2 + ["warning"]
     disk.left += 100 * KIB
     disk.measure()

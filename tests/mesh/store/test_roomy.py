@@ -25,11 +25,11 @@ def test_what_is_small_has_the_reserve_and_is_tried_once_more_and_what_adds_is_r
     store.load()
     beneath.full = 1
     store.commit(SMALL)
-    assert beneath.did == ["measure", "full", "release", "checkpoint", "commit"]
+    assert beneath.did == ["measure", "full", "release_reserve", "checkpoint", "commit"]
     beneath.full = 1
     with pytest.raises(StoreFull):
         store.commit(GROWS)
-    assert beneath.did[5:] == ["full", "release"] and store.refused == 1
+    assert beneath.did[5:] == ["full", "release_reserve"] and store.refused == 1
 
 
 def test_a_log_that_has_no_room_to_be_moved_gets_the_reserve() -> None:
@@ -37,4 +37,4 @@ def test_a_log_that_has_no_room_to_be_moved_gets_the_reserve() -> None:
     store.load()
     beneath.is_cramped = True
     store.commit(GROWS)
-    assert beneath.did == ["measure", "commit", "release", "checkpoint"]
+    assert beneath.did == ["measure", "commit", "release_reserve", "checkpoint"]

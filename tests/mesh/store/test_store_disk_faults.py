@@ -22,7 +22,7 @@ from mesh.store.witnessed import PERIOD, Witnessed
 from tests.mesh.running import LIMIT
 from tests.mesh.store.disks import BOOTS, ME, failing, fill_up, load, small_disk
 from tests.mesh.store.images import loaded
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 ROOT = Path(__file__).parents[3]
 WANTED = 1 << 20  # bytes to keep free on these disks
@@ -170,7 +170,7 @@ def test_row_43_without_a_reserve_a_full_disk_refuses_and_loses_nothing() -> Non
 # --- 44: an error at fsync --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("when", stories(["23", "9+", "4", "9", "23+", "40+"]))
+@pytest.mark.parametrize("when", scenarios(["23", "9+", "4", "9", "23+", "40+"]))
 def test_row_44_after_an_error_at_fsync_nothing_is_reported_committed(tmp_path: Path, when: str) -> None:
     """An fsync fails once, or every fsync fails from then on.
 

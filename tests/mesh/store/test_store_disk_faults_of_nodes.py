@@ -41,7 +41,7 @@ def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again
     disk. When the other file on the disk is deleted, publishing works again.
     """
 
-    async def story(disk: Path) -> None:
+    async def scenario(disk: Path) -> None:
         settings: dict[str, object] = {
             "node.data": str(disk / "data"),
             "limits.disk_reserve_bytes": 2 * MIB,
@@ -79,7 +79,7 @@ def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again
             assert "little space" in told[0] and "has space again" in told[-1]
 
     with small_disk("10m") as disk:
-        asyncio.run(story(disk))
+        asyncio.run(scenario(disk))
 
 
 def test_trial_B5_a_node_whose_disk_is_full_to_the_last_byte_starts_again(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_trial_B5_a_node_whose_disk_is_full_to_the_last_byte_starts_again(tmp_pa
     start needs, and its messages are still there. Growth is refused until there is space.
     """
 
-    async def story(node: RunningNode, other: Path) -> None:
+    async def scenario(node: RunningNode, other: Path) -> None:
         async def has_room() -> bool:
             return not (await client.call("info"))["disk"]["disk_short"]
 
@@ -119,7 +119,7 @@ def test_trial_B5_a_node_whose_disk_is_full_to_the_last_byte_starts_again(tmp_pa
                 node.kill()
             assert 0 < reserve.stat().st_blocks * 512 < size
             node.start()
-            asyncio.run(story(node, other))
+            asyncio.run(scenario(node, other))
             assert reserve.stat().st_size == size
             assert node.stop() == 0
         finally:
@@ -180,7 +180,7 @@ def test_row_44_a_node_ends_at_an_error_of_fsync_and_all_it_answered_is_there() 
     delivered to its subscriber.
     """
 
-    async def story(node: RunningNode) -> None:
+    async def scenario(node: RunningNode) -> None:
         environ = node.environ
         async with mesh.connect("heron", environ=environ) as reader, reader.subscribe("k") as subscription:
             node.kill()
@@ -203,7 +203,7 @@ def test_row_44_a_node_ends_at_an_error_of_fsync_and_all_it_answered_is_there() 
             assert got[: len(answered)] == answered and len(got) <= len(answered) + 1
 
     with running() as node:
-        asyncio.run(story(node))
+        asyncio.run(scenario(node))
 
 
 async def publish_numbers(environ: dict[str, str], answered: list[bytes]) -> None:
@@ -288,7 +288,7 @@ def test_trial_A2_row_47_a_node_whose_store_and_witness_are_old_stops_when_anoth
     until the loss is accepted.
     """
 
-    async def story(heron: RunningNode, swift: RunningNode) -> None:
+    async def scenario(heron: RunningNode, swift: RunningNode) -> None:
         data, copy = data_of(heron), tmp_path / "copy"
         async with (
             mesh.connect("swift", environ=swift.environ) as reader,
@@ -321,7 +321,7 @@ def test_trial_A2_row_47_a_node_whose_store_and_witness_are_old_stops_when_anoth
             assert [m.content async for m in first(subscription, 1)] == [b"after"]
 
     with running("heron") as heron, running("swift", beside=heron) as swift:
-        asyncio.run(story(heron, swift))
+        asyncio.run(scenario(heron, swift))
 
 
 async def first(subscription: mesh.Subscription, count: int):  # type: ignore[no-untyped-def]
@@ -361,7 +361,7 @@ def test_row_49_a_node_with_a_slow_disk_serves_others_and_makes_larger_commits(t
     """During a long commit the node answers calls, and publishes that arrive share a few commits."""
     hold = tmp_path / "hold"
 
-    async def story(heron: RunningNode) -> None:
+    async def scenario(heron: RunningNode) -> None:
         async with mesh.connect("heron", environ=heron.environ) as publisher:
             await publisher.publish("k", b"", persistent=True)
             hold.touch()
@@ -380,7 +380,7 @@ def test_row_49_a_node_with_a_slow_disk_serves_others_and_makes_larger_commits(t
         heron.environ["TEST_HOLD"] = str(hold)
         before = commits_of(heron)
         heron.start()
-        asyncio.run(story(heron))
+        asyncio.run(scenario(heron))
         heron.stop()
         assert commits_of(heron) - before < 30
 
@@ -401,7 +401,7 @@ def test_row_48_a_node_whose_directory_is_on_a_network_disk_starts_only_when_tol
     mountinfo.write_text("21 1 0:44 / / rw - nfs4 server:/ rw\n")
     monkeypatch.setattr(mounts, "MOUNTS", mountinfo)
 
-    async def story(allowed: bool) -> None:
+    async def scenario(allowed: bool) -> None:
         settings: dict[str, object] = {
             "node.data": str(tmp_path / "data"),
             "node.allow_network_disk": allowed,
@@ -410,6 +410,6 @@ def test_row_48_a_node_whose_directory_is_on_a_network_disk_starts_only_when_tol
             await publisher.publish("k", b"v", persistent=True)
 
     with pytest.raises(DataDirRefused, match="network file system \\(nfs4\\)") as found:
-        asyncio.run(story(allowed=False))
+        asyncio.run(scenario(allowed=False))
     assert found.value.code == "DATA_DIR" and not (tmp_path / "data" / "store.sqlite").exists()
-    asyncio.run(story(allowed=True))
+    asyncio.run(scenario(allowed=True))

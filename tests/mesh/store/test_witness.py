@@ -46,7 +46,7 @@ def test_slots_are_written_in_turn_and_the_newest_is_never_the_next(tmp_path: Pa
     for boot in range(1, 6):
         witness = Witness(path, ME, boot)
         for commits in (10 * boot, 10 * boot + 1, 10 * boot + 2)[: boot % 3 + 1]:
-            witness.write(commits, commits)
+            witness.record_progress(commits, commits)
             slots = [unpack(path.read_bytes()[place : place + SLOT]) for place in (0, SLOT)]
             assert max(slot.commits for slot in slots if slot) == commits
             if commits > 10:
@@ -58,14 +58,14 @@ def test_after_a_torn_write_the_other_slot_counts_and_the_torn_one_is_next(tmp_p
     path = tmp_path / "witness"
     witness = Witness(path, ME, 1)
     for commits in (1, 2, 3):
-        witness.write(commits, commits)
+        witness.record_progress(commits, commits)
     witness.close()
     newest = path.read_bytes()
     place = 0 if (slot := unpack(newest)) and slot.commits == 3 else SLOT
     path.write_bytes(newest[: place + 20] + bytes(10) + newest[place + 30 :])
     witness = Witness(path, ME, 2)
     assert witness.known == Statement(ME, 1, 2, 2)
-    witness.write(4, 4)
+    witness.record_progress(4, 4)
     witness.close()
     slots = [unpack(path.read_bytes()[place : place + SLOT]) for place in (0, SLOT)]
     assert sorted(slot.commits for slot in slots if slot) == [2, 4]
@@ -220,7 +220,7 @@ def test_trial_A2_a_witness_that_was_told_any_number_stops_nobody_who_accepts_it
     fill(opened)
     witness = Witness(opened.directory / "witness", ME, opened.boot)
     for _ in range(2):
-        witness.write(5, 2**63 - 1)
+        witness.record_progress(5, 2**63 - 1)
     witness.close()
     opened.refused()
     assert opened.load(accept=True) == 6

@@ -30,7 +30,7 @@ def test_nothing_is_committed_any_more_when_the_witness_has_failed() -> None:
             act()
     assert (beneath.did, store.tend()) == (["commit"], None)
     store.close()
-    assert "write" not in beneath.did
+    assert "record_progress" not in beneath.did
 
 
 def test_a_witness_without_room_gets_the_reserve_and_is_told_later_if_that_does_not_help() -> None:
@@ -39,9 +39,9 @@ def test_a_witness_without_room_gets_the_reserve_and_is_told_later_if_that_does_
     store.commit(SMALL)
     beneath.broken, clock.now = [errno.ENOSPC] * 2, PERIOD
     assert store.tend() == PERIOD
-    assert beneath.did == ["commit", "release", "release"]
+    assert beneath.did == ["commit", "release_reserve", "release_reserve"]
     clock.now += PERIOD
-    assert (store.tend(), beneath.did[3:]) == (None, ["write"])
+    assert (store.tend(), beneath.did[3:]) == (None, ["record_progress"])
 
 
 def test_it_wants_to_be_called_for_what_is_due_first() -> None:
@@ -54,7 +54,7 @@ def test_it_wants_to_be_called_for_what_is_due_first() -> None:
     store.commit(SMALL)
     clock.now = PERIOD * 3 / 2
     assert store.tend() == PERIOD / 2
-    assert beneath.did == ["measure", "commit", "write"]
+    assert beneath.did == ["measure", "commit", "record_progress"]
     beneath.is_tight = False
     assert store.tend() is None
     store.commit(SMALL)

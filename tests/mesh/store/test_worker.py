@@ -138,7 +138,7 @@ def test_what_was_refused_is_not_called_known_by_what_was_put_together_before(st
     assert store.entered.wait(LIMIT)
 
     def taken(of: int, number: int, low: int) -> Put:
-        streams[of].accept(number, number, low)
+        streams[of].accept_numbers(number, number, low)
         return Put("stream", b"%d" % of, streams[of].pack(), (number, number))
 
     worker.submit("large", [append(2, 1000), taken(0, 1, 1)])

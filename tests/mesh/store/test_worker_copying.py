@@ -119,7 +119,7 @@ def test_of_what_is_no_file_no_backup_is_made_and_that_is_said(tmp_path: Path) -
     store = Untended(MemoryStore())
     worker = StoreWorker(store, lambda *_: None, copy=store.copy)
     backing = Backing(tmp_path, {"": worker})
-    backing.begin()
+    backing.start_copy()
     until(lambda: not backing._under_way.locked())
     worker.close(LIMIT)
     assert b"only an SQLite store has a backup" in (tmp_path / "backup" / "done.json").read_bytes()
@@ -137,7 +137,7 @@ def test_a_backup_whose_report_finds_no_space_is_removed_and_reported(tmp_path: 
         write_private(path, content, durable=durable)
 
     with patch("mesh.shell.backing.write_private", full_once):
-        backing.begin()
+        backing.start_copy()
         until(lambda: not backing._under_way.locked())
     worker.close(LIMIT)
     assert failed, "there was a copy"

@@ -70,13 +70,13 @@ def test_the_window_closes_by_bytes_and_one_message_may_overdraw_them() -> None:
 
 def test_a_repeat_is_dropped_and_a_gap_is_an_error() -> None:
     receiver = LinkReceiver()
-    assert receiver.accept(1)
-    assert not receiver.accept(1)
+    assert receiver.accept_number(1)
+    assert not receiver.accept_number(1)
     with pytest.raises(RemoteError, match="item message 3 follows 1: messages are missing") as caught:
-        receiver.accept(3)
+        receiver.accept_number(3)
     assert caught.value.code == "GAP"
     assert receiver.have == 1
-    assert receiver.accept(2)
+    assert receiver.accept_number(2)
 
 
 class Wire:
@@ -100,7 +100,7 @@ class Wire:
         if self.forth:
             number, content = self.forth.popleft()
             try:
-                fresh = self.receiver.accept(number)
+                fresh = self.receiver.accept_number(number)
             except RemoteError:
                 self.gaps += 1
                 self.reconnect()
@@ -127,15 +127,15 @@ class Wire:
         self.forth.extend(self.sender.resume(self.receiver.have))
 
 
-STORY = st.lists(
+SCENARIO = st.lists(
     st.sampled_from(["say", "say", "hear", "hear", "double", "lose", "acknowledge", "reconnect"]), max_size=80
 )
 
 
-@given(STORY)
-def test_each_message_arrives_once_and_in_order_over_any_connection(story: list[str]) -> None:
+@given(SCENARIO)
+def test_each_message_arrives_once_and_in_order_over_any_connection(scenario: list[str]) -> None:
     wire = Wire()
-    for step in story:
+    for step in scenario:
         getattr(wire, step)()
         assert wire.got == wire.sent[: len(wire.got)]
         assert wire.sender.flight <= 4

@@ -30,7 +30,7 @@ class Site:
     def take(self, leg: bytes, number: int, low: int) -> None:
         assert isinstance(self.known, MultiPathStream)
         fresh = (
-            self.known.accept(number, number, low)
+            self.known.accept_numbers(number, number, low)
             if leg == PUBLISHER
             else self.known.accept_by(leg, number, number, low, 0.0)
         )
@@ -45,7 +45,7 @@ class OneLow(Site):
 
     def take(self, leg: bytes, number: int, low: int) -> None:
         self.known = self.known if type(self.known) is OriginStream else OriginStream()
-        self.taken.update(first for first, _ in self.known.accept(number, number, low))
+        self.taken.update(first for first, _ in self.known.accept_numbers(number, number, low))
 
 
 class LaneEach(Site):
@@ -57,7 +57,7 @@ class LaneEach(Site):
 
     def take(self, leg: bytes, number: int, low: int) -> None:
         lane = self.lanes.setdefault(leg, OriginStream())
-        self.taken.update(first for first, _ in lane.accept(number, number, low))
+        self.taken.update(first for first, _ in lane.accept_numbers(number, number, low))
 
     def restart(self) -> None:
         """Keep the lanes, as if they were read from disk."""
@@ -88,7 +88,7 @@ class World:
             number, master = waiting[which % len(waiting)]
             self.said[number].discard(master)
             self.open[master].add(number)
-            self.promises[master].open(STREAM, number, number)
+            self.promises[master].add_numbers(STREAM, number, number)
             self.lows[master] = max(self.lows[master], self.low)
             if not self.said[number]:
                 self.answered.add(number)
@@ -170,12 +170,12 @@ def test_the_model_finds_what_is_planted(
 
 
 @given(st.lists(st.tuples(st.sampled_from([PUBLISHER, HERON, FRODO]), st.integers(1, 40), st.integers(0, 9))))
-def test_with_little_room_nothing_is_taken_twice(story: list[tuple[bytes, int, int]]) -> None:
+def test_with_little_room_nothing_is_taken_twice(scenario: list[tuple[bytes, int, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(multi_path_stream, "KEPT", 2)
         patch.setattr(multi_path_stream, "MOST", 4)
         known, taken = MultiPathStream(), set[int]()
-        for leg, number, open_below in story:
+        for leg, number, open_below in scenario:
             low = max(1, number - open_below)
             try:
                 fresh = known.accept_by(leg, number, number, low, 0.0)
@@ -188,7 +188,7 @@ def test_with_little_room_nothing_is_taken_twice(story: list[tuple[bytes, int, i
 
 def test_a_hole_below_a_publishers_low_is_news_when_another_site_brings_it() -> None:
     known = MultiPathStream()
-    assert known.accept(10, 10, low=10) == [(10, 10)]
+    assert known.accept_numbers(10, 10, low=10) == [(10, 10)]
     assert known.accept_by(HERON, 5, 5, 5, 0.0) == [(5, 5)]
     assert known.accept_by(FRODO, 4, 11, 4, 0.0) == [(4, 4), (6, 9), (11, 11)]
     assert known.low == 10
@@ -196,7 +196,7 @@ def test_a_hole_below_a_publishers_low_is_news_when_another_site_brings_it() -> 
 
 def test_what_was_taken_and_is_answered_is_still_compared_with_what_others_bring() -> None:
     known = MultiPathStream()
-    known.accept(5, 6, low=5)
+    known.accept_numbers(5, 6, low=5)
     known.accept_by(HERON, 7, 7, 7, 0.0)
     known.settle(9)
     assert known.low == 9
@@ -213,7 +213,7 @@ def test_what_is_below_the_low_of_its_own_leg_is_a_repeat() -> None:
 def test_what_was_refused_may_come_again() -> None:
     known = MultiPathStream()
     known.accept_by(HERON, 5, 5, 1, 0.0)
-    known.refuse(5, 5)
+    known.refuse_numbers(5, 5)
     assert not known.refused
     assert known.accept_by(HERON, 5, 5, 1, 0.0) == [(5, 5)]
 
@@ -256,13 +256,13 @@ def test_a_leg_that_was_silent_for_long_makes_nobody_wait() -> None:
 
 def test_a_publisher_who_is_here_never_waits_for_other_sites() -> None:
     known, number = full(), 2 * MOST + 2
-    assert known.accept(number, number, number - 2) == [(number, number)]
+    assert known.accept_numbers(number, number, number - 2) == [(number, number)]
     assert len(known.above) <= MOST
 
 
 def test_names_of_masters_without_end_take_no_room_and_push_no_publisher_out() -> None:
     known = MultiPathStream()
-    known.accept(10, 10, low=10)
+    known.accept_numbers(10, 10, low=10)
     for name in range(10 * LEGS):
         known.accept_by(str(name).encode(), 10, 10, 1 + name, 0.0)
     assert len(known._legs) <= LEGS
@@ -271,11 +271,13 @@ def test_names_of_masters_without_end_take_no_room_and_push_no_publisher_out() -
 
 def test_it_is_stored_as_any_stream_and_its_publishers_low_counts_again() -> None:
     known = MultiPathStream()
-    known.accept(10, 10, low=8)
+    known.accept_numbers(10, 10, low=8)
     known.accept_by(HERON, 3, 3, 3, 0.0)
     again = MultiPathStream.unpack(known.pack())
     assert (again.low, [*again.above]) == (8, [(3, 3), (10, 10)])
-    assert again.accept(7, 8, low=1) == [(8, 8)]
+    assert again.accept_numbers(7, 8, low=1) == [(8, 8)]
     assert isinstance(again, MultiPathStream)
     assert again.accept_by(HERON, 3, 4, 3, 0.0) == [(4, 4)]
-    assert OriginStream.unpack(known.pack()).accept(3, 3, low=1) == [], "a site without others reads it, too"
+    assert OriginStream.unpack(known.pack()).accept_numbers(3, 3, low=1) == [], (
+        "a site without others reads it, too"
+    )

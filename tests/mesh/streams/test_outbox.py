@@ -122,7 +122,7 @@ class Master:
     def take(self, piece: Envelope) -> list[tuple[int, int]]:
         """Accept the new numbers of `piece`, and return all its ranges as answered."""
         for first, last in piece.ranges():
-            for a, b in self.origin.accept(first, last, piece.low):
+            for a, b in self.origin.accept_numbers(first, last, piece.low):
                 self.log += range(a, b + 1)
         return piece.ranges()
 
@@ -203,13 +203,13 @@ class Mesh:
 
 STEPS = ["publish", "publish", "carry", "carry", "answer", "answer", "hold", "resend", "lose_forth",
          "lose_back", "double", "way_dies", "restart"]  # fmt: skip
-STORY = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(1, 9)), max_size=60)
+SCENARIO = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(1, 9)), max_size=60)
 
 
-@given(STORY)
-def test_over_any_ways_each_message_is_taken_once_and_answered_once(story: list[tuple[str, int]]) -> None:
+@given(SCENARIO)
+def test_over_any_ways_each_message_is_taken_once_and_answered_once(scenario: list[tuple[str, int]]) -> None:
     mesh = Mesh()
-    for step, which in story:
+    for step, which in scenario:
         getattr(mesh, step)(which)
         assert mesh.outbox.flight <= 5
         assert all(n >= mesh.outbox.low("") for n in mesh.warned)
@@ -242,7 +242,7 @@ def test_a_master_that_has_forgotten_too_much_says_so_and_the_publisher_goes_on(
     assert refused == [1, 2], "whether the first was taken it cannot tell; nor for the one it never saw"
     assert outbox.low("") == 3
     after = outbox.add(envelope(1))
-    assert [master.origin.accept(after.first, after.last, after.low)] == [[(5001, 5001)]]
+    assert [master.origin.accept_numbers(after.first, after.last, after.low)] == [[(5001, 5001)]]
 
 
 def test_it_can_be_asked_whether_all_up_to_a_moment_is_answered() -> None:

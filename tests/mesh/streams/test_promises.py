@@ -11,8 +11,8 @@ STEPS = st.lists(st.tuples(st.booleans(), st.sampled_from([A, B]), st.integers(1
 
 def test_it_is_the_lowest_that_is_open() -> None:
     promises = Promises()
-    promises.open(A, 5, 6)
-    promises.open(A, 9, 9)
+    promises.add_numbers(A, 5, 6)
+    promises.add_numbers(A, 9, 9)
     assert promises.low(A, 20) == 5
     promises.close(A, 5, 5)
     assert promises.low(A, 20) == 6
@@ -23,13 +23,13 @@ def test_it_is_the_lowest_that_is_open() -> None:
 def test_it_never_passes_that_of_the_publisher() -> None:
     promises = Promises()
     assert promises.low(A, 4) == 4
-    promises.open(A, 10, 10)
+    promises.add_numbers(A, 10, 10)
     assert promises.low(A, 4) == 4, "4 may yet come by another way"
 
 
 def test_streams_have_nothing_to_do_with_each_other() -> None:
     promises = Promises()
-    promises.open(A, 5, 5)
+    promises.add_numbers(A, 5, 5)
     promises.close(B, 5, 5)
     assert (promises.low(A, 9), promises.low(B, 9)) == (5, 9)
 
@@ -40,7 +40,7 @@ def test_it_remembers_what_is_open_and_nothing_else(steps: list[tuple[bool, byte
     for is_new, stream, first, more in steps:
         numbers = set(range(first, first + more + 1))
         if is_new:
-            promises.open(stream, first, first + more)
+            promises.add_numbers(stream, first, first + more)
             model[stream] |= numbers
         else:
             promises.close(stream, first, first + more)

@@ -112,14 +112,14 @@ def test_a_published_message_arrives_and_can_be_got(m: mesh.sync.Client) -> None
 
 @pytest.mark.slow
 def test_results_equal_those_of_the_async_client(node: RunningNode, m: mesh.sync.Client) -> None:
-    async def story() -> list[object]:
+    async def scenario() -> list[object]:
         async with mesh.connect(environ=node.environ) as other:
             return [await other.get("same"), (await other.publish("same", "1")).state, await other.call("ls")]
 
     m.publish("same", "0")
     found, state, listed = m.get("same"), m.publish("same", "1").state, m.call("ls")
     m.publish("same", "0")
-    others = asyncio.run(story())
+    others = asyncio.run(scenario())
     assert [type(found), state, listed] == [type(others[0]), *others[1:]]
     assert isinstance(found[0], Message)
 

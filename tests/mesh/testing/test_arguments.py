@@ -10,7 +10,7 @@ import pytest
 
 from mesh.errors import BadArgument, NodeNotFound
 from mesh.testing import Mesh
-from tests.mesh.testing.stories import story
+from tests.mesh.testing.scenarios import scenario
 
 NODES = [
     0,
@@ -56,7 +56,7 @@ def test_a_clock_that_cannot_be(clock: Any) -> None:
         Mesh(clock=clock)
 
 
-@story(2)
+@scenario(2)
 async def test_nodes_and_times_that_are_none(m: Mesh) -> None:
     names: list[Any] = ["c", "", None, 3, [], "\ud800", b"a", math.nan]
     for name in names:

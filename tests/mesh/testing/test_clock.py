@@ -10,12 +10,12 @@ import pytest
 from mesh.client.client import Client
 from mesh.errors import MeshTimeout
 from mesh.testing import Mesh
-from tests.mesh.testing.stories import story
-from tests.seeds import stories
+from tests.mesh.testing.scenarios import scenario
+from tests.seeds import scenarios
 from tests.waiting import LIMIT, eventually
 
 
-@story(1, clock="virtual")
+@scenario(1, clock="virtual")
 async def test_minutes_pass_at_once(m: Mesh) -> None:
     async with m.connect() as a:
         before = m.time
@@ -26,7 +26,7 @@ async def test_minutes_pass_at_once(m: Mesh) -> None:
         assert await a.get("k") == [] and len(await a.get("other")) == 1
 
 
-@story(1)
+@scenario(1)
 async def test_an_expiry_counts_from_the_time_that_it_is_in_the_mesh(m: Mesh) -> None:
     async with m.connect() as a:
         await m.pass_time(300)
@@ -39,7 +39,7 @@ async def test_an_expiry_counts_from_the_time_that_it_is_in_the_mesh(m: Mesh) ->
             assert await a.get(key) == []
 
 
-@story(1, clock="virtual")
+@scenario(1, clock="virtual")
 async def test_a_virtual_clock_stands_until_time_is_passed(m: Mesh) -> None:
     begun = m.time
     async with m.connect() as a, a.subscribe("k") as s:
@@ -57,7 +57,7 @@ async def test_a_virtual_clock_stands_until_time_is_passed(m: Mesh) -> None:
         assert all([(await receipt).ok for receipt in receipts])
 
 
-@story(3, clock="virtual")
+@scenario(3, clock="virtual")
 async def test_where_time_stands_still_every_node_lets_clients_in(m: Mesh) -> None:
     before = m.time
     async with m.connect("c") as c, m.connect("b", timeout=3), m.connect("a") as a, c.subscribe("k") as s:
@@ -72,7 +72,7 @@ async def test_where_time_stands_still_every_node_lets_clients_in(m: Mesh) -> No
                 pass
 
 
-@story(2, clock="virtual")
+@scenario(2, clock="virtual")
 async def test_what_is_due_happens_in_order_whoever_waits_for_it(m: Mesh) -> None:
     happened: list[str] = []
 
@@ -96,7 +96,7 @@ async def test_what_is_due_happens_in_order_whoever_waits_for_it(m: Mesh) -> Non
     assert happened == ["early", "late"]
 
 
-@story(2, rules={"b": ["NEWS"]}, clock="virtual")
+@scenario(2, rules={"b": ["NEWS"]}, clock="virtual")
 async def test_a_task_goes_on_as_soon_as_it_can_while_time_passes(m: Mesh) -> None:
     async def warned(a: Client) -> float:
         assert (await a.publish("k", b"x", domain="NEWS")).state == "FORWARD_WARNING"
@@ -109,7 +109,7 @@ async def test_a_task_goes_on_as_soon_as_it_can_while_time_passes(m: Mesh) -> No
         assert 1 <= await task - begun < 3
 
 
-@story(1)
+@scenario(1)
 async def test_time_passes_though_a_task_never_comes_to_an_end(m: Mesh) -> None:
     async def for_ever(a: Client) -> None:
         while True:
@@ -122,7 +122,7 @@ async def test_time_passes_though_a_task_never_comes_to_an_end(m: Mesh) -> None:
     assert len(m.published) > 50
 
 
-@story(1, clock="virtual")
+@scenario(1, clock="virtual")
 async def test_timers_that_are_cancelled_are_forgotten(m: Mesh) -> None:
     async with m.connect() as a:
         for _ in range(700):
@@ -130,7 +130,7 @@ async def test_timers_that_are_cancelled_are_forgotten(m: Mesh) -> None:
     assert len(m._passing.clock._timers) < 400
 
 
-@story(2)
+@scenario(2)
 async def test_connections_that_are_lost_are_forgotten(m: Mesh) -> None:
     for _ in range(25):
         async with m.connect("a"):
@@ -141,14 +141,14 @@ async def test_connections_that_are_lost_are_forgotten(m: Mesh) -> None:
     assert len(m._passing.net.pipes) < 20 and len(node._pipes) == len(node._keys) < 20
 
 
-@story(1)
+@scenario(1)
 async def test_two_who_pass_time_at_once_pass_it_one_after_the_other(m: Mesh) -> None:
     before = m.time
     await asyncio.gather(m.pass_time(10), m.pass_time(20))
     assert m.time - before >= 30
 
 
-@story(2)
+@scenario(2)
 async def test_who_is_cancelled_while_time_passes_leaves_a_clock_that_goes(m: Mesh) -> None:
     for turns in range(12):
         task = asyncio.create_task(m.pass_time(86_400))
@@ -165,7 +165,7 @@ async def test_who_is_cancelled_while_time_passes_leaves_a_clock_that_goes(m: Me
         assert (await a.publish("k", b"x")).ok
 
 
-@story(1)
+@scenario(1)
 async def test_after_time_has_passed_the_clock_goes_on_and_rings(m: Mesh) -> None:
     rung = asyncio.Event()
     async with m.connect():
@@ -178,7 +178,7 @@ async def test_after_time_has_passed_the_clock_goes_on_and_rings(m: Mesh) -> Non
         assert before + 99 < m.time
 
 
-@story(2)
+@scenario(2)
 async def test_a_loop_that_stood_still_makes_no_node_look_dead(m: Mesh) -> None:
     async with m.connect("a") as a:
         clock, events, before = m._passing.clock, a.events(), m.time
@@ -193,7 +193,7 @@ async def test_a_loop_that_stood_still_makes_no_node_look_dead(m: Mesh) -> None:
     assert [event.kind async for event in events] == []
 
 
-@story(2, rules={"b": ["NEWS"]}, clock="virtual")
+@scenario(2, rules={"b": ["NEWS"]}, clock="virtual")
 async def test_the_limit_of_a_call_is_in_the_time_of_the_mesh(m: Mesh) -> None:
     async with m.connect("a", patience=5) as a:
         m._nodes["a"].hear = lambda pipe, frames: None  # type: ignore[method-assign]
@@ -207,7 +207,7 @@ async def test_the_limit_of_a_call_is_in_the_time_of_the_mesh(m: Mesh) -> None:
         await a.close(drain=False)
 
 
-@story(1)
+@scenario(1)
 async def test_a_question_is_given_up_after_its_time_in_the_mesh(m: Mesh) -> None:
     async with m.connect(timeout=3) as a:
         node = m._nodes["a"]
@@ -220,7 +220,7 @@ async def test_a_question_is_given_up_after_its_time_in_the_mesh(m: Mesh) -> Non
         await a.close(drain=False)
 
 
-async def _long_story(m: Mesh) -> None:
+async def _long_scenario(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b", timeout=3) as b, b.subscribe("k") as s:
         for fault in ("", "cut", "kill"):
             if fault == "cut":
@@ -236,12 +236,12 @@ async def _long_story(m: Mesh) -> None:
             assert (await anext(s)).content == b"x"
 
 
-@pytest.mark.parametrize("step", stories([211, 13]))
+@pytest.mark.parametrize("step", scenarios([211, 13]))
 @pytest.mark.parametrize("clock", ["real", "virtual"])
-def test_a_story_that_is_cancelled_anywhere_leaves_a_mesh_that_goes_on(clock: str, step: int) -> None:
+def test_a_scenario_that_is_cancelled_anywhere_leaves_a_mesh_that_goes_on(clock: str, step: int) -> None:
     async def told(turns: int) -> bool:
         async with Mesh(2, clock=clock) as m:
-            task = asyncio.create_task(_long_story(m))
+            task = asyncio.create_task(_long_scenario(m))
             for _ in range(turns):
                 await asyncio.sleep(0)
             was_done = task.done()

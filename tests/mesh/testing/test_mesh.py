@@ -27,7 +27,7 @@ from mesh.errors import (
 )
 from mesh.testing import Mesh
 from mesh.testing import mesh as module
-from tests.mesh.testing.stories import story
+from tests.mesh.testing.scenarios import scenario
 
 NOBODY: Any = None
 
@@ -47,7 +47,7 @@ def test_it_opens_no_socket_no_file_and_no_thread(tmp_path: Path) -> None:
         assert threading.active_count() == threads
 
 
-@story(2)
+@scenario(2)
 async def test_what_is_published_at_one_node_is_heard_at_another(m: Mesh) -> None:
     async with m.connect("a", client="joe") as a, m.connect("b", client="ann") as b:
         async with b.subscribe(pattern="room/#") as s:
@@ -60,7 +60,7 @@ async def test_what_is_published_at_one_node_is_heard_at_another(m: Mesh) -> Non
     assert [hop.node for hop in heard.route] == ["a", "b"]
 
 
-@story(2)
+@scenario(2)
 async def test_a_client_has_the_verbs_that_users_know(m: Mesh) -> None:
     async with m.connect("a", client="joe", session=1) as a, m.connect("b") as b:
         assert isinstance(a, mesh.Client) and a.name == "/node/a/client/joe/session/1"
@@ -82,7 +82,7 @@ async def test_a_client_has_the_verbs_that_users_know(m: Mesh) -> None:
         assert {node["name"] for node in (await a.call("ls"))["nodes"]} == {"a", "b"}
 
 
-@story(2)
+@scenario(2)
 async def test_long_contents_travel_in_pieces(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b") as b, b.subscribe("k") as s:
         await a.publish("k", bytes(1 << 20))
@@ -90,7 +90,7 @@ async def test_long_contents_travel_in_pieces(m: Mesh) -> None:
         assert m.published[0].content == bytes(1 << 20)
 
 
-@story(["heron", "frodo"], rules={"frodo": ["NEWS"]})
+@scenario(["heron", "frodo"], rules={"frodo": ["NEWS"]})
 async def test_rules_say_who_is_master(m: Mesh) -> None:
     assert m.nodes == ("heron", "frodo")
     async with m.connect() as a, m.connect("frodo") as b:
@@ -107,7 +107,7 @@ async def test_rules_say_who_is_master(m: Mesh) -> None:
         assert (await a.final(await waits)).ok
 
 
-@story(2, rules='default_scope = "local"\n[limits]\nmax_content = 10\n')
+@scenario(2, rules='default_scope = "local"\n[limits]\nmax_content = 10\n')
 async def test_rules_may_be_a_whole_file(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b") as b:
         await a.publish("k", b"x")
@@ -116,7 +116,7 @@ async def test_rules_may_be_a_whole_file(m: Mesh) -> None:
             await a.publish("k", b"12345678901")
 
 
-@story(2)
+@scenario(2)
 async def test_what_was_published_can_be_looked_at_in_order(m: Mesh) -> None:
     async with m.connect("a", client="joe", session=3) as a, m.connect("b", client="ann") as b:
         said = await a.publish("one", b"1", headers={"h": "v"}, domain="D", persistent=True)
@@ -139,7 +139,7 @@ async def test_what_was_published_can_be_looked_at_in_order(m: Mesh) -> None:
     ]
 
 
-@story(1)
+@scenario(1)
 async def test_it_keeps_the_last_10_000_of_what_was_published(m: Mesh) -> None:
     async with m.connect() as a:
         await a.publish_many("k", [b"%d" % n for n in range(12_345)])
@@ -147,7 +147,7 @@ async def test_it_keeps_the_last_10_000_of_what_was_published(m: Mesh) -> None:
     assert (m.published[0].content, m.published[-1].content) == (b"2345", b"12344")
 
 
-@story(2)
+@scenario(2)
 async def test_what_is_sent_again_was_published_once(m: Mesh) -> None:
     async with m.connect("a") as a:
         m.kill("a")
@@ -178,7 +178,7 @@ def test_it_can_stand_in_the_place_of_connect(monkeypatch: pytest.MonkeyPatch) -
 # --- faults -----------------------------------------------------------------------------------------------
 
 
-@story(2)
+@scenario(2)
 async def test_a_killed_node_comes_back_with_what_it_stored(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b", timeout=5) as b:
         await b.publish("kept", b"1", persistent=True)
@@ -199,7 +199,7 @@ async def test_a_killed_node_comes_back_with_what_it_stored(m: Mesh) -> None:
         assert await a.get("lost") == []
 
 
-@story(2)
+@scenario(2)
 async def test_a_subscription_outlives_its_node(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b") as b, b.subscribe("k") as s:
         m.kill("b")
@@ -210,7 +210,7 @@ async def test_a_subscription_outlives_its_node(m: Mesh) -> None:
         assert (await anext(s)).content == b"x"
 
 
-@story(2, rules={"b": ["NEWS"]})
+@scenario(2, rules={"b": ["NEWS"]})
 async def test_what_is_cut_off_waits_and_arrives_when_it_is_healed(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b") as b, b.subscribe("k", domain="NEWS") as s:
         for length in (0.5, 60):  # the connections survive only the first cut
@@ -225,7 +225,7 @@ async def test_what_is_cut_off_waits_and_arrives_when_it_is_healed(m: Mesh) -> N
             assert (await anext(s)).content == b"%d" % length
 
 
-@story(3)
+@scenario(3)
 async def test_a_third_node_speaks_with_both_that_are_cut_off_from_each_other(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("c") as c, c.subscribe("k") as s:
         m.cut("a", "b")
@@ -236,7 +236,7 @@ async def test_a_third_node_speaks_with_both_that_are_cut_off_from_each_other(m:
         assert (await anext(s)).content == b"x"
 
 
-@story(2)
+@scenario(2)
 async def test_a_node_whose_core_fails_ends_and_is_told_of_when_the_mesh_is_closed(m: Mesh) -> None:
     async with m.connect("a"):
         node = m._nodes["b"]
@@ -247,7 +247,7 @@ async def test_a_node_whose_core_fails_ends_and_is_told_of_when_the_mesh_is_clos
             m.close()
 
 
-@story(2)
+@scenario(2)
 async def test_a_node_that_is_told_to_go_down_goes(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b") as b:
         await b.call("down")
@@ -361,7 +361,7 @@ def test_it_is_used_from_one_thread() -> None:
 # --- bad arguments ----------------------------------------------------------------------------------------
 
 
-@story(2)
+@scenario(2)
 async def test_nodes_that_do_not_find_each_other_in_time_are_told_of(m: Mesh) -> None:
     m.kill("b")
     with pytest.raises(MeshTimeout, match=r"within 0\.5 s"):

@@ -7,7 +7,7 @@ from functools import partial
 from mesh.testing import Mesh
 from mesh.testing.clock import Clock
 from mesh.testing.network import PATIENCE, Network, Pipe
-from tests.mesh.testing.stories import story
+from tests.mesh.testing.scenarios import scenario
 
 
 class Ear:
@@ -83,7 +83,7 @@ def test_where_nobody_listens_a_connection_is_lost_at_once() -> None:
     assert one.heard == [b"gone", b"."]
 
 
-@story(1)
+@scenario(1)
 async def test_what_a_process_waits_for_is_not_told_to_the_next(m: Mesh) -> None:
     heard: list[int] = []
     node = m._nodes["a"]

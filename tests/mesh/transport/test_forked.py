@@ -40,7 +40,7 @@ def _links() -> Iterator[str]:
 
 
 def test_a_child_has_none_of_our_connections_and_all_of_the_program(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         gc.collect()  # closes sockets of earlier tests
         with ExitStack() as stack:
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -73,11 +73,11 @@ def test_a_child_has_none_of_our_connections_and_all_of_the_program(tmp_path: Pa
                 b.sockets.close()
             assert theirs <= set(in_a_child(lambda: sorted(sockets())))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_look_at_a_descriptor_changes_nothing_of_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         end = End()
         usual = socket.getdefaulttimeout()
         one, other = socket.socketpair()
@@ -92,7 +92,7 @@ def test_a_look_at_a_descriptor_changes_nothing_of_it() -> None:
                 socket.setdefaulttimeout(usual)
         end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_is_only_alike_is_not_ours(tmp_path: Path) -> None:

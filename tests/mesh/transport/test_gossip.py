@@ -30,7 +30,7 @@ async def heard(speaker: End, listener: End, word: bytes) -> None:
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_one_socket_hears_all_whom_it_listens_to(keyed: bool, directory: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         a, b, c = (End(node_keys(n) if keyed else None) for n in (1, 2, 3))
         for name, speaker in (("a", a), ("b", b)):
             place = speaker.sockets.bind_pub(ANY if keyed else f"ipc://{directory}/{name}")
@@ -44,11 +44,11 @@ def test_one_socket_hears_all_whom_it_listens_to(keyed: bool, directory: Path) -
         for end in (a, b, c):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_listens_no_more_hears_no_more() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         a, b, c = End(node_keys(1)), End(node_keys(2)), End(node_keys(3))
         places = [end.sockets.bind_pub(ANY) for end in (a, b)]
         for place in places:
@@ -67,7 +67,7 @@ def test_who_listens_no_more_hears_no_more() -> None:
         for end in (a, b, c):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # ZeroMQ has taken a frame of a waiting message, for its readiness check, when the publisher is disconnected.
@@ -83,7 +83,7 @@ async def settled(speaker, listener, word):
     speaker.sockets.publish([TOPIC, b"and all of " + word])
     await eventually(lambda: [TOPIC, b"and all of " + word] in listener.heard)
 
-async def story():
+async def scenario():
     a, b, c = End(None), End(None), End(None)
     places = [end.sockets.bind_pub(f"ipc://{sys.argv[1]}/{name}") for end, name in ((a, "a"), (b, "b"))]
     c.sockets.listen(places[1])
@@ -99,7 +99,7 @@ async def story():
     for end in (a, b, c):
         end.sockets.close()
 
-asyncio.run(story())
+asyncio.run(scenario())
 """
 
 
@@ -124,7 +124,7 @@ def test_only_nodes_of_the_mesh_hear_it(keys: Keys | None) -> None:
     if keys is not None and not keys.gossip.public:  # otherwise it would accept its only known key
         keys = Keys(keys.mine, keys.server, keys.server)
 
-    async def story() -> None:
+    async def scenario() -> None:
         a, stranger, friend = End(node_keys(1)), End(keys), End(node_keys(3))
         place = a.sockets.bind_pub(ANY)
         for end in (stranger, friend):
@@ -135,11 +135,11 @@ def test_only_nodes_of_the_mesh_hear_it(keys: Keys | None) -> None:
         for end in (a, stranger, friend):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_without_keys_it_is_published_on_this_users_own_file_only(directory: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         end = End()
         with pytest.raises(BindRefused) as refused:
             end.sockets.bind_pub(ANY)
@@ -150,22 +150,22 @@ def test_without_keys_it_is_published_on_this_users_own_file_only(directory: Pat
         end.sockets.close()
         assert not (directory / "pub").exists()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_address_that_is_none_does_no_harm() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         end = End(node_keys(1))
         for address in ("", "nonsense", "tcp://*:7711", "tcp://127.0.0.1:99999", "ipc://" + "x" * 300):
             end.sockets.listen(address)
             end.sockets.unlisten(address)
         end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_is_too_slow_misses_some_and_holds_up_nobody() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         a, b = End(node_keys(1)), End(node_keys(2))
         b.sockets.listen(a.sockets.bind_pub(ANY))
         await heard(a, b, b"first")
@@ -176,4 +176,4 @@ def test_who_is_too_slow_misses_some_and_holds_up_nobody() -> None:
         for end in (a, b):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

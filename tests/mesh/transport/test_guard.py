@@ -40,7 +40,7 @@ def proven(guard: Guard, number: int, role: str, user: str = "") -> list[int]:
 def over(
     guard: Guard, received: dict[int, int | None], now: float = 0.0, heard: tuple[int, ...] = ()
 ) -> list[int]:
-    endings, _ = guard.review(received, heard, now)
+    endings, _ = guard.check_connections(received, heard, now)
     return [ending.number for ending in endings]
 
 
@@ -116,7 +116,7 @@ def test_clients_with_many_keys_or_with_none_have_one_room_together_that_nodes_d
     nodes: dict[int, int | None] = dict.fromkeys(range(1000, 1005), MESSAGE)
     held: dict[int, int | None] = {number: CLIENTS - number for number in range(fits)}
     assert over(guard, held | nodes) == []
-    endings, _ = guard.review({fits: CLIENTS, fits + 1: 64 * KIB}, (), 0.0)
+    endings, _ = guard.check_connections({fits: CLIENTS, fits + 1: 64 * KIB}, (), 0.0)
     assert [(ending.number, ending.why) for ending in endings] == [
         (fits, "more than 256 MiB of incomplete messages from all clients")
     ], "the largest goes"
@@ -136,9 +136,9 @@ def test_trial_A3_only_what_grows_by_more_than_signs_of_life_is_looked_at_soon()
     guard = Guard(Allowance())
     for number in (1, 2):
         proven(guard, number, CLIENT)
-    assert guard.review({1: NOISE, 2: NOISE + 1}, (), 0.0)[1] == {2}
-    assert guard.review({1: 2 * NOISE, 2: NOISE + 1}, (), 0.0)[1] == set()
-    assert guard.review({1: 9 * NOISE}, (1,), 0.0)[1] == set(), "it was heard, so it holds nothing"
+    assert guard.check_connections({1: NOISE, 2: NOISE + 1}, (), 0.0)[1] == {2}
+    assert guard.check_connections({1: 2 * NOISE, 2: NOISE + 1}, (), 0.0)[1] == set()
+    assert guard.check_connections({1: 9 * NOISE}, (1,), 0.0)[1] == set(), "it was heard, so it holds nothing"
 
 
 def test_trial_A3_who_says_no_hello_goes_unless_it_waits_to_be_heard() -> None:
@@ -161,7 +161,7 @@ def test_trial_A3_whom_we_hung_up_on_hears_why_and_then_goes_without_a_word_to_a
     guard.unwanted(1, 7.5)
     guard.unwanted(99, 7.0)
     assert over(guard, {1: 0}, now=7.0 + FAREWELL - 0.1) == []
-    (ending,), _ = guard.review({1: 0}, (), 7.0 + FAREWELL)
+    (ending,), _ = guard.check_connections({1: 0}, (), 7.0 + FAREWELL)
     assert (ending.number, ending.why) == (1, "")
 
 
@@ -228,7 +228,9 @@ def test_trial_A3_the_words_for_the_events_are_the_same_for_all_of_a_kind() -> N
     whys = set()
     for number in range(10):
         come(guard, number, role=PUB)
-        (ending,), _ = guard.review({number: SUBSCRIBING + 10_000 * (number + 1)}, (), 3.0 * number)
+        (ending,), _ = guard.check_connections(
+            {number: SUBSCRIBING + 10_000 * (number + 1)}, (), 3.0 * number
+        )
         whys.add(ending.why)
         guard.ending(number)
     assert len(whys) == 1

@@ -49,7 +49,7 @@ async def admitted(listener: End, dialler: End, address: str) -> None:
 
 
 def test_who_has_the_keys_comes_in_and_is_named() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), node_keys(2), client_keys(3)) as (listener, node, client):
             address = listener.sockets.bind(ANY, trusted=False)
             for count, dialler in enumerate((node, client), start=1):
@@ -65,7 +65,7 @@ def test_who_has_the_keys_comes_in_and_is_named() -> None:
             await eventually(lambda: client.received == [(1, [b"answer"])])
             assert listener.strangers == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_who_has_the_keys_comes_in_and_is_named() -> None:
     ids=["no key", "wrong key", "right secret, wrong cluster"],
 )
 def test_a_stranger_is_not_heard_and_is_told_of(keys: Keys | None, told: str, said: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), keys, node_keys(3)) as (listener, stranger, friend):
             address = listener.sockets.bind(ANY, trusted=False)
             # The first end to detect the mismatch closes the connection, so the other may know no reason.
@@ -93,7 +93,7 @@ def test_a_stranger_is_not_heard_and_is_told_of(keys: Keys | None, told: str, sa
             await admitted(listener, friend, address)
             assert len(listener.came) == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_right_key_that_is_not_admitted_now_learns_that_this_may_be_the_reason(
@@ -101,10 +101,10 @@ def test_a_right_key_that_is_not_admitted_now_learns_that_this_may_be_the_reason
 ) -> None:
     why = f"{zap.PENDING} others have not proven themselves yet"
     monkeypatch.setattr(
-        zap.ZapGate, "decide", lambda self, request, now: zap.ZapVerdict(b"300", why, address="127.0.0.1")
+        zap.ZapGate, "verdict", lambda self, request, now: zap.ZapVerdict(b"300", why, address="127.0.0.1")
     )
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), node_keys(3)) as (listener, newcomer):
             address = listener.sockets.bind(ANY, trusted=False)
             while not newcomer.strangers:
@@ -113,22 +113,22 @@ def test_a_right_key_that_is_not_admitted_now_learns_that_this_may_be_the_reason
             assert f"a connection from 127.0.0.1 was refused: {why}" in listener.strangers
             assert "it accepts no new connections now" in newcomer.strangers[0]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_has_keys_speaks_to_nobody_without() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(None, node_keys(2)) as (listener, dialler):
             address = listener.sockets.bind(ANY, trusted=False)
             await refused(dialler, address)
             assert "runs without keys" in dialler.strangers[0] or "or none" in dialler.strangers[0]
             assert listener.received == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_without_its_handler_nobody_comes_in_at_all() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), node_keys(2), node_keys(3)) as (listener, early, late):
             address = listener.sockets.bind(ANY, trusted=False)
             early.sockets.dial(1, address)
@@ -141,11 +141,11 @@ def test_without_its_handler_nobody_comes_in_at_all() -> None:
             early.sockets.send(1, [b"still here"])  # an admitted peer stays connected
             await eventually(lambda: len(listener.received) == 2)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_nothing_is_bound_with_keys_when_the_handler_is_not_there(directory: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), client_keys(2)) as (dead, client):
             assert dead.sockets._zap is not None
             dead.sockets._zap.close()
@@ -156,14 +156,14 @@ def test_nothing_is_bound_with_keys_when_the_handler_is_not_there(directory: Pat
                     end.sockets.bind_pub(ANY)
                 end.sockets.bind(f"ipc://{directory}/{len(end.came)}{id(end)}", trusted=True)  # without keys
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_error_in_the_handler_lets_nobody_in(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> str:
         raise RuntimeError("no more")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), node_keys(2)) as (listener, dialler):
             address = listener.sockets.bind(ANY, trusted=False)
             monkeypatch.setattr(zap.ZapGate, "_decide", broken)
@@ -173,11 +173,11 @@ def test_an_error_in_the_handler_lets_nobody_in(monkeypatch: pytest.MonkeyPatch)
             monkeypatch.undo()
             await admitted(listener, dialler, address)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_local_socket_stays_without_keys_beside_one_with(directory: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), client_keys(2), None) as (listener, keyed, plain):
             listener.sockets.bind(ANY, trusted=False)
             local = listener.sockets.bind(f"ipc://{directory}/s", trusted=True)
@@ -185,7 +185,7 @@ def test_a_local_socket_stays_without_keys_beside_one_with(directory: Path) -> N
                 await admitted(listener, end, local)
             assert listener.users == ["", ""]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 # Greetings of ZeroMQ from before it knew keys: a listener that is not strict would accept each of them.
@@ -201,7 +201,7 @@ OLD_GREETINGS = {
 
 @pytest.mark.parametrize("version", OLD_GREETINGS)
 def test_an_older_protocol_is_no_way_in(version: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), node_keys(2)) as (listener, friend):
             address = listener.sockets.bind(ANY, trusted=False)
             reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
@@ -215,7 +215,7 @@ def test_an_older_protocol_is_no_way_in(version: str) -> None:
             assert [frames for _, frames in listener.received] == [[b"hello"]]
             assert listener.users == [friend_key()]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def friend_key() -> str:
@@ -223,7 +223,7 @@ def friend_key() -> str:
 
 
 def test_a_storm_of_strangers_fills_no_log() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), None) as (listener, stranger):
             address = listener.sockets.bind(ANY, trusted=False)
             for key in range(50):
@@ -232,11 +232,11 @@ def test_a_storm_of_strangers_fills_no_log() -> None:
             await eventually(lambda: listener.strangers)
             assert 1 <= len(set(listener.strangers)) <= 4  # equal lines are reported once
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_resets_the_connection_only_asked_whether_somebody_listens() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1), node_keys(2)) as (listener, friend):
             address = listener.sockets.bind(ANY, trusted=False)
             for _ in range(20):
@@ -245,7 +245,7 @@ def test_who_resets_the_connection_only_asked_whether_somebody_listens() -> None
             await admitted(listener, friend, address)  # it is admitted after the probes
             assert listener.strangers == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(
@@ -254,7 +254,7 @@ def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(
     monkeypatch.setattr(handshakes, "MOMENT", 0.05)
     with_address, without = f"{NOT_IN[:12]} from 10.0.0.5 was refused: why", f"{NOT_IN}: why"
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with ends(node_keys(1)) as (listener,):
             listener.sockets.bind(ANY, trusted=False)
             doorman = listener.sockets._listeners._routers[0].doorman
@@ -270,4 +270,4 @@ def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(
             await eventually(lambda: len(listener.strangers) == 3)
             assert listener.strangers[2] == without
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -38,11 +38,11 @@ def test_trial_A8_no_process_opens_a_socket_on_such_a_one(
 ) -> None:
     monkeypatch.setattr(zmq, name, instead)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(LocalError):
             End()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A8_the_page_names_the_same_version() -> None:

@@ -28,7 +28,7 @@ def ends(work: Callable[[], object]) -> None:
 
 
 def test_trial_B0_closing_ends_while_a_peer_stands_still() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         here = End()
         address = here.sockets.bind("tcp://127.0.0.1:0", trusted=False)
         context = zmq.Context()
@@ -47,13 +47,13 @@ def test_trial_B0_closing_ends_while_a_peer_stands_still() -> None:
         still.close()
         context.term()
 
-    ends(lambda: asyncio.run(story()))
+    ends(lambda: asyncio.run(scenario()))
 
 
 def test_trial_B0_all_that_a_node_has_open_may_be_forgotten() -> None:
     """Sockets of all kinds are dropped without a close: the process does not wait, and no thread stays."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         keys = node_keys(1)
         loop = asyncio.get_running_loop()
         nobody = lambda *_: None  # noqa: E731
@@ -66,7 +66,7 @@ def test_trial_B0_all_that_a_node_has_open_may_be_forgotten() -> None:
 
     before = threads()
     for _ in range(3):
-        asyncio.run(story())
+        asyncio.run(scenario())
     gc.collect()
     until(lambda: threads() <= before)  # threads of ZeroMQ have ended
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("without_haste")
 
 
 def test_who_dialled_a_file_and_is_gone_is_told_of_at_once_behind_his_last_words(directory: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener, stays, goes = End(), End(), End()
         address = listener.sockets.bind(f"ipc://{directory}/s", trusted=True)
         for end in (stays, goes):
@@ -33,7 +33,7 @@ def test_who_dialled_a_file_and_is_gone_is_told_of_at_once_behind_his_last_words
         await eventually(lambda: len(listener.gone) == 2)
         listener.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def lines(address: str, number: int) -> list[socket.socket]:
@@ -57,7 +57,7 @@ def is_open(number: int) -> bool:
 
 @pytest.mark.parametrize("first", ["heard first", "told first"])
 def test_an_end_that_is_told_late_is_not_that_of_the_next_connection_with_the_descriptor(first: str) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener = End()
         address = listener.sockets.bind("tcp://127.0.0.1:0", trusted=False)
         one, other = lines(address, 2)
@@ -90,11 +90,11 @@ def test_an_end_that_is_told_late_is_not_that_of_the_next_connection_with_the_de
             assert listener.gone == [ended] and len(listener.came) == 2
         listener.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_one_that_said_a_word_and_was_gone_before_it_was_heard_is_told_as_gone() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener = End()
         [line] = lines(listener.sockets.bind("tcp://127.0.0.1:0", trusted=False), 1)
         doorman = listener.sockets._listeners._routers[0].doorman
@@ -109,4 +109,4 @@ def test_one_that_said_a_word_and_was_gone_before_it_was_heard_is_told_as_gone()
         line.close()
         listener.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -30,7 +30,7 @@ def ready(kind: bytes) -> bytes:
 
 
 def test_no_socket_has_a_bound_at_which_zeromq_stops_reading_nor_heartbeats() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         end = End(node_keys(1))
         end.sockets.bind("tcp://127.0.0.1:0", trusted=False)
         end.sockets.listen(end.sockets.bind_pub("tcp://127.0.0.1:0"))
@@ -43,7 +43,7 @@ def test_no_socket_has_a_bound_at_which_zeromq_stops_reading_nor_heartbeats() ->
             assert each.getsockopt(zmq.TCP_KEEPALIVE) == 1
         end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux keeps of its sockets")

@@ -19,18 +19,18 @@ def unused_address() -> str:
 
 
 def test_a_dial_that_nobody_takes_is_told_of_at_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         end = End()
         end.sockets.dial(1, unused_address())
         end.sockets.send(1, [b"hello"])
         await eventually(lambda: end.gone == [1])
         end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_dial_of_which_no_answer_comes_is_told_of_while_tcp_still_waits() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         # This is like an unplugged cable: Linux answers no further SYN when the queue of the socket is full.
         with socket.socket() as full, socket.socket() as first, socket.socket() as second:
             full.bind(("127.0.0.1", 0))
@@ -43,7 +43,7 @@ def test_a_dial_of_which_no_answer_comes_is_told_of_while_tcp_still_waits() -> N
             await eventually(lambda: end.gone == [1])
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("fails", ["check_descriptors", "new_socket"])
@@ -56,7 +56,7 @@ def test_a_dial_for_which_there_is_no_descriptor_is_told_of_with_its_reason(
         error = OSError(errno.EMFILE, "Too many open files")
         raise of_system(error, "") if fails == "check_descriptors" else error
 
-    async def story() -> None:
+    async def scenario() -> None:
         told: list[tuple[object, str]] = []
         end = End(failed=lambda key, error: told.append((key, error.code)))
         monkeypatch.setattr(f"mesh.transport.outbound.{fails}", none_left)
@@ -66,4 +66,4 @@ def test_a_dial_for_which_there_is_no_descriptor_is_told_of_with_its_reason(
         assert told == ([(1, CODE)] if fails == "check_descriptors" else [])
         end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -13,13 +13,13 @@ import zmq
 
 from mesh.transport.listeners import refusal
 from tests.mesh.transport.ends import LIMIT, End, eventually
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 pytestmark = pytest.mark.usefixtures("without_haste")
 
 
 def test_the_last_words_are_heard_before_the_end(directory: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener, dialler = End(), End()
         address = listener.sockets.bind(f"ipc://{directory}/s", trusted=True)
         dialler.sockets.dial(1, address)
@@ -34,7 +34,7 @@ def test_the_last_words_are_heard_before_the_end(directory: Path) -> None:
         assert dialler.received == words
         dialler.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_messages_that_take_long_let_others_have_their_turn_in_between(
@@ -43,7 +43,7 @@ def test_messages_that_take_long_let_others_have_their_turn_in_between(
     seconds = count()
     monkeypatch.setattr("mesh.transport.options.monotonic", lambda: float(next(seconds)))
 
-    async def story() -> None:
+    async def scenario() -> None:
         listener, dialler = End(), End()
         dialler.sockets.dial(1, listener.sockets.bind(f"ipc://{directory}/s", trusted=True))
         words = [[b"%d" % number] for number in range(5)]
@@ -58,7 +58,7 @@ def test_messages_that_take_long_let_others_have_their_turn_in_between(
         listener.sockets.close()
         dialler.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 async def in_turns(end: End, messages: int) -> list[int]:
@@ -72,7 +72,7 @@ async def in_turns(end: End, messages: int) -> list[int]:
     return heard
 
 
-@pytest.mark.parametrize("hosts", stories([10, 100]))
+@pytest.mark.parametrize("hosts", scenarios([10, 100]))
 def test_hanging_up_on_peers_that_just_go_stops_nobody(hosts: int) -> None:
     # The test runs in a process of its own, as a thread of ZeroMQ that hangs could not be ended here.
     program = f"from tests.mesh.transport.test_sockets import many_ends; many_ends({hosts})"
@@ -89,7 +89,7 @@ def test_hanging_up_on_peers_that_just_go_stops_nobody(hosts: int) -> None:
 def many_ends(hosts: int) -> None:
     """Exit with 1 if frames no longer arrive after connections were closed at both ends at once."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         listener, dialler = End(), End()
         address = listener.sockets.bind("tcp://127.0.0.1:0", trusted=False)
         for number in range(hosts):
@@ -101,7 +101,7 @@ def many_ends(hosts: int) -> None:
         listener.sockets.close()
 
     try:
-        asyncio.run(story())
+        asyncio.run(scenario())
     except AssertionError:
         os._exit(1)
 

@@ -33,7 +33,7 @@ class Bench:
     def look(self, emptied: tuple[int, ...] = ()) -> list[int]:
         """Return the connections that must end. Each has had a whole message read since the last review."""
         numbers = tuple(self.received)
-        endings, _ = self.guard.review(dict(self.received), numbers, 0.0, self.read, emptied)
+        endings, _ = self.guard.check_connections(dict(self.received), numbers, 0.0, self.read, emptied)
         for ending in endings:
             self.guard.ending(ending.number)
         return [ending.number for ending in endings]
@@ -105,7 +105,7 @@ def test_strangers_have_one_room_together() -> None:
 
 @linux
 def test_a_stranger_whose_whole_messages_nobody_can_read_so_fast_is_ended() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener = End()
         address = listener.sockets.bind(ANY, trusted=False)
         flood = b"\0\1x" * 1000
@@ -116,7 +116,7 @@ def test_a_stranger_whose_whole_messages_nobody_can_read_so_fast_is_ended() -> N
             await eventually(lambda: ended(listener, "of unread data, before HELLO"))
         listener.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 class Noted(set[str]):
@@ -127,7 +127,7 @@ class Noted(set[str]):
 
 
 def test_a_socket_that_was_read_to_its_end_is_known_as_empty_and_its_bytes_as_read() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener, friend = End(), End()
         address = listener.sockets.bind(ANY, trusted=False)
         watch, frames = listener.sockets._watch, [b"hello", bytes(300)]
@@ -144,7 +144,7 @@ def test_a_socket_that_was_read_to_its_end_is_known_as_empty_and_its_bytes_as_re
         for end in (listener, friend):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_page_names_the_same_figures() -> None:

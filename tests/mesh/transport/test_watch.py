@@ -60,7 +60,7 @@ def ended(end: End, why: str) -> bool:
 
 @linux
 def test_trial_A3_a_stranger_is_cut_and_told_of_and_others_are_not() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener, friend = End(), End()
         address = listener.sockets.bind(ANY, trusted=False)
         friend.sockets.dial(1, address)
@@ -74,12 +74,12 @@ def test_trial_A3_a_stranger_is_cut_and_told_of_and_others_are_not() -> None:
         for end in (listener, friend):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @linux
 def test_trial_A3_a_client_that_first_waits_is_cut_as_soon() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener = End()
         address = listener.sockets.bind(ANY, trusted=False)
         with line_to(address) as line:
@@ -93,14 +93,14 @@ def test_trial_A3_a_client_that_first_waits_is_cut_as_soon() -> None:
         await eventually(lambda: listener.gone == listener.came)  # the end of each connection is reported
         listener.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @linux
 def test_trial_A3_whole_messages_that_wait_while_the_loop_is_held_up_are_heard() -> None:
     """The messages together exceed the limit of a client, but none of them does."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         listener, client = End(), End()
         address = listener.sockets.bind(ANY, trusted=False)
         client.sockets.dial(1, address)
@@ -118,12 +118,12 @@ def test_trial_A3_whole_messages_that_wait_while_the_loop_is_held_up_are_heard()
         for end in (listener, client):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @linux
-def test_trial_A3_a_pub_is_told_no_endless_story() -> None:
-    async def story() -> None:
+def test_trial_A3_a_pub_is_told_no_endless_scenario() -> None:
+    async def scenario() -> None:
         a, friend = End(node_keys(1)), End(node_keys(3))
         place = a.sockets.bind_pub(ANY)
         friend.sockets.listen(place)
@@ -146,7 +146,7 @@ def test_trial_A3_a_pub_is_told_no_endless_story() -> None:
         for end in (a, friend):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_has_begun_to_come_is_looked_at_when_it_may_be_whole_and_not_in_its_way() -> None:
@@ -163,7 +163,7 @@ def test_what_has_begun_to_come_is_looked_at_when_it_may_be_whole_and_not_in_its
 def test_trial_A3_who_says_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "HELLO_WITHIN", 0.2)
 
-    async def story() -> None:
+    async def scenario() -> None:
         listener = End()
         with line_to(listener.sockets.bind(ANY, trusted=False)) as line:
             assert await poured(line, 0) == 0
@@ -171,11 +171,11 @@ def test_trial_A3_who_says_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
         await eventually(lambda: not listener.sockets._watch._lines)
         listener.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A3_whom_we_hung_up_on_hears_our_last_words_and_is_ended() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener, dialler = End(), End()
         dialler.sockets.dial(1, listener.sockets.bind(ANY, trusted=False))
         dialler.sockets.send(1, [b"hello"])
@@ -188,11 +188,11 @@ def test_trial_A3_whom_we_hung_up_on_hears_our_last_words_and_is_ended() -> None
         for end in (listener, dialler):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A3_nothing_is_kept_of_connections_that_are_gone_and_their_last_words_are_heard() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         listener, dialler = End(), End()
         address = listener.sockets.bind(ANY, trusted=False)
         for number in range(50):
@@ -210,11 +210,11 @@ def test_trial_A3_nothing_is_kept_of_connections_that_are_gone_and_their_last_wo
         for end in (listener, dialler):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A7_a_crowd_of_strangers_leaves_room_for_newcomers_and_is_one_line() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         friend, listener = End(), End(allowance=Allowance(strangers=8))
         address = listener.sockets.bind(ANY, trusted=False)
         lines = []
@@ -234,7 +234,7 @@ def test_trial_A7_a_crowd_of_strangers_leaves_room_for_newcomers_and_is_one_line
         for end in (listener, friend):
             end.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def lone_watch(told: Callable[[str], None] = lambda text: None, **most: int) -> TrafficWatch:
@@ -242,7 +242,7 @@ def lone_watch(told: Callable[[str], None] = lambda text: None, **most: int) -> 
 
 
 def test_trial_A3_only_a_connection_of_that_endpoint_is_ended_and_none_is_closed_here() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with (
             socket.create_server(("127.0.0.1", 0)) as server,
             socket.create_server(("127.0.0.1", 0)) as other,
@@ -265,7 +265,7 @@ def test_trial_A3_only_a_connection_of_that_endpoint_is_ended_and_none_is_closed
                 ours.sendall(b"x")
                 assert guest.recv(1) == b"x", "nobody here closes what is ZeroMQ's"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_crowd_that_takes_the_last_descriptors_is_ended_all_the_same(
@@ -274,7 +274,7 @@ def test_a_crowd_that_takes_the_last_descriptors_is_ended_all_the_same(
     def none_left() -> None:
         raise OSError(errno.EMFILE, "too many open files")
 
-    async def story() -> None:
+    async def scenario() -> None:
         listener = End(allowance=Allowance(connections=1))
         address = listener.sockets.bind(ANY, trusted=False)
         monkeypatch.setattr("select.epoll", none_left)
@@ -284,11 +284,11 @@ def test_a_crowd_that_takes_the_last_descriptors_is_ended_all_the_same(
         for line in lines:
             line.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A3_a_number_that_has_passed_to_another_connection_is_not_ended() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         told: list[str] = []
         with socket.create_server(("127.0.0.1", 0)) as server:
             mine = f"tcp://127.0.0.1:{server.getsockname()[1]}"
@@ -299,7 +299,7 @@ def test_trial_A3_a_number_that_has_passed_to_another_connection_is_not_ended() 
                     # ZeroMQ has closed the first connection. Its number is used again, unknown to the watch.
                     os.dup2(second.fileno(), first.fileno())
                     eyes._guard._guests[first.fileno()].held = 10 * MIB
-                    endings, _ = eyes._guard.review({first.fileno(): None}, (), 0.0)
+                    endings, _ = eyes._guard.check_connections({first.fileno(): None}, (), 0.0)
                     assert len(endings) == 1
                     eyes._close_connections(endings)
                     b.sendall(b"x")
@@ -307,13 +307,13 @@ def test_trial_A3_a_number_that_has_passed_to_another_connection_is_not_ended() 
                     eyes.close()
                 del a
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @linux
 @pytest.mark.parametrize("waits", [True, False])
 def test_trial_A3_what_waits_is_heard_before_anybody_is_ended(waits: bool) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         told: list[str] = []
         with socket.create_server(("127.0.0.1", 0)) as server:
             mine = f"tcp://127.0.0.1:{server.getsockname()[1]}"
@@ -335,12 +335,12 @@ def test_trial_A3_what_waits_is_heard_before_anybody_is_ended(waits: bool) -> No
                 assert eyes.heard == set(), "a mark holds for one look"
                 eyes.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @linux
 def test_trial_A3_bytes_in_the_kernels_buffer_are_not_held_by_us() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             mine = f"tcp://127.0.0.1:{server.getsockname()[1]}"
             with socket.create_connection(server.getsockname()) as ours, server.accept()[0] as guest:
@@ -354,7 +354,7 @@ def test_trial_A3_bytes_in_the_kernels_buffer_are_not_held_by_us() -> None:
                 assert eyes._received(guest.fileno()) == 50_000
                 eyes.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_A3_where_the_system_tells_no_bytes_silence_ends_all_the_same(
@@ -363,7 +363,7 @@ def test_trial_A3_where_the_system_tells_no_bytes_silence_ends_all_the_same(
     monkeypatch.setattr(guard, "HELLO_WITHIN", 0.2)
     monkeypatch.setattr(sys, "platform", "darwin")
 
-    async def story() -> None:
+    async def scenario() -> None:
         listener = End()
         with line_to(listener.sockets.bind(ANY, trusted=False)) as line:
             assert await poured(line, 0) == 0
@@ -371,4 +371,4 @@ def test_trial_A3_where_the_system_tells_no_bytes_silence_ends_all_the_same(
         assert listener.sockets._watch._arrivals is None
         listener.sockets.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

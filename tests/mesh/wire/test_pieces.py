@@ -30,7 +30,7 @@ class Line:
         self.arrived: list[list[bytes]] = []
 
     def send(self, message: list[bytes]) -> None:
-        self.between += self.cutter.send(message)
+        self.between += self.cutter.cut(message)
 
     @property
     def under_way(self) -> int:
@@ -95,8 +95,8 @@ def test_trial_B2_pings_pass_between_the_pieces_and_all_else_keeps_its_order() -
 )
 def test_what_passes_does_not_wait(command: c.Command) -> None:
     cutter = Cutter()
-    cutter.send(large(9))
-    assert cutter.is_busy and cutter.send([encode(command)]) == [[encode(command)]]
+    cutter.cut(large(9))
+    assert cutter.is_busy and cutter.cut([encode(command)]) == [[encode(command)]]
 
 
 @given(
@@ -146,7 +146,7 @@ def test_trial_B2_the_sizes_of_a_liar_are_refused(name: str) -> None:
 
 def test_an_acknowledgement_of_what_was_never_sent_is_refused_and_an_old_one_changes_nothing() -> None:
     cutter = Cutter()
-    sent = PIECE * len(cutter.send(large(9)))
+    sent = PIECE * len(cutter.cut(large(9)))
     assert cutter.on_acked(PIECE) and not cutter.on_acked(0)
     with pytest.raises(RemoteError):
         cutter.on_acked(sent + 2 * PIECE)

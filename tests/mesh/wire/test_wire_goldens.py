@@ -155,7 +155,7 @@ def test_the_example_of_gossip_holds_the_state_of_a_node() -> None:
 
 def test_the_advert_is_that_of_the_example() -> None:
     heron = adverts.Advert(HERON.uuid, "heron", 3, 7710, ("10.0.0.5",))
-    txt = adverts.Adverts("default", COOKIE, None, lambda key, text, signature: False).write(heron)
+    txt = adverts.Adverts("default", COOKIE, None, lambda key, text, signature: False).write_txt(heron)
     assert VECTORS["advert"] == {
         "secret": COOKIE.hex(),
         "cluster": "default",
@@ -298,7 +298,7 @@ def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
         for file in (ROOT / "mesh" / folder).rglob("*.py")
         if not {"cli", "cli.py", "client", "model", "postgres", "xmlblaster"}.intersection(file.parts)
     ]
-    says = r"(?:Refuse\(\s*|code=|\.fail\(run, )\"([A-Z_]+)\""
+    says = r"(?:Refuse\(\s*|code=|\.fail_run\(run, )\"([A-Z_]+)\""
     refused = {code for text in sources for code in re.findall(says, text)}
     lone = [(ROOT / "mesh" / name).read_text() for name in ("errors.py", "reserved.py", "weightset.py")]
     raised = set(re.findall(r'code ?= ?"([A-Z_]+)"', "".join(lone)))

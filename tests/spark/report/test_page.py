@@ -25,7 +25,7 @@ from mesh.history.report.sections.network import links as links_section
 from mesh.history.report.sections.network import topics as topics_section
 from mesh.history.report.sections.quality import capacity
 from mesh.history.report.sections.section import LOW, Section
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.spark.report.invented import empty, facts
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&lt;'\""
@@ -119,7 +119,7 @@ def calm(count: int) -> Page:
     return without_library(written(count))
 
 
-@pytest.mark.parametrize("count", stories([3, 1, 8, 9, 300]))
+@pytest.mark.parametrize("count", scenarios([3, 1, 8, 9, 300]))
 def test_every_section_is_there_with_how_to_read_it(count: int) -> None:
     made, seen = facts(count), calm(count)
     assert len(BUILT[count]) == len(SECTIONS)
@@ -309,7 +309,7 @@ def evil(count: int) -> Page:
     return read(hostile(count))
 
 
-@pytest.mark.parametrize("count", stories([3, 20]))
+@pytest.mark.parametrize("count", scenarios([3, 20]))
 def test_nothing_that_the_mesh_says_becomes_html_or_leaves_its_script(count: int) -> None:
     seen, bad = calm(count), evil(count)
     assert (bad.tags.count("script"), bad.tags.count("img")) == (seen.tags.count("script"), 0)
@@ -318,7 +318,7 @@ def test_nothing_that_the_mesh_says_becomes_html_or_leaves_its_script(count: int
     assert EVIL in bad.text
 
 
-@pytest.mark.parametrize("count", stories([3, 20]))
+@pytest.mark.parametrize("count", scenarios([3, 20]))
 def test_in_charts_names_are_escaped_for_plotly_which_reads_them_as_html(count: int) -> None:
     figures = {key: text for key, text in evil(count).data.items() if key.startswith("figure-")}
     assert len(figures) > 7

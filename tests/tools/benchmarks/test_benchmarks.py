@@ -30,7 +30,7 @@ from tools.benchmarks.trials.history import (
     read_arrivals,
 )
 from tools.benchmarks.trials.outcome import Outcome, told
-from tools.benchmarks.trials.stories import MASTERS, STORIES, Story
+from tools.benchmarks.trials.scenarios import MASTERS, SCENARIOS, Scenario
 from tools.benchmarks.trials.verdict import WRONG, judged, nearest, recovery, seen_from
 from tools.running.line import KNOWN, PORTS, configuration, free_ports
 
@@ -150,15 +150,15 @@ def test_a_third_nodes_death_counts_from_the_moment_it_died() -> None:
     assert recovery(kill, [kill], P1, [Arrival("p1", 1, 2.5, 2.75)], PATH) == 0.75
 
 
-@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
-def test_a_story_kills_every_node_it_means_to_and_can_say_what_it_was(story: Story) -> None:
-    drawn = story.plan(50, 7)
-    assert {kill.node for kill in drawn} == set(story.mortal)
-    assert all(story.down[0] <= kill.down <= story.down[1] for kill in drawn)
-    for subscriber in story.subscribers:
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_a_scenario_kills_every_node_it_means_to_and_can_say_what_it_was(scenario: Scenario) -> None:
+    drawn = scenario.plan(50, 7)
+    assert {kill.node for kill in drawn} == set(scenario.mortal)
+    assert all(scenario.down[0] <= kill.down <= scenario.down[1] for kill in drawn)
+    for subscriber in scenario.subscribers:
         for publisher in subscriber.publishers:
-            kinds = {story.kind(Killed(n, 0.0, 0.0), publisher, subscriber) for n in story.mortal}
-            assert kinds == set(story.kinds)
+            kinds = {scenario.kind(Killed(n, 0.0, 0.0), publisher, subscriber) for n in scenario.mortal}
+            assert kinds == set(scenario.kinds)
 
 
 def test_an_outcome_tells_apart_what_was_answered_warned_and_refused() -> None:
@@ -294,8 +294,8 @@ def test_a_tiny_run_of_each_part_loses_nothing_and_leaves_nothing(part: str, fol
 
 
 @pytest.mark.slow
-def test_a_tiny_run_of_the_masters_story_loses_nothing_and_leaves_nothing(folder: Path) -> None:
-    code, output, found = bench("kills", folder, "--story", "masters")
+def test_a_tiny_run_of_the_masters_scenario_loses_nothing_and_leaves_nothing(folder: Path) -> None:
+    code, output, found = bench("kills", folder, "--scenario", "masters")
     assert code == 0, output
     assert found["part"] == "kills-masters"
     assert [row["flaw"] for row in found["rows"]] == [""] * len(found["rows"])

@@ -21,7 +21,9 @@ from tools.simulator.planted import BUGS
 
 
 @pytest.mark.slow  # for its length
-def test_a_story_that_goes_another_way_the_second_time_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scenario_that_goes_another_way_the_second_time_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     digests = iter("ab")
     monkeypatch.setattr(History, "digest", lambda self: next(digests))
     assert [invariant for invariant, _ in tried(0, "short", twice=True).violations] == ["same"]
@@ -40,15 +42,15 @@ def test_the_workers_of_a_campaign_that_is_killed_end_with_it() -> None:
 
 
 def test_where_there_is_no_terminal_a_line_now_and_then_says_how_far_it_is() -> None:
-    for is_terminal, lines in ((False, ["3 stories, 1.0 minutes", "5 stories, 2.5 minutes"]), (True, [])):
+    for is_terminal, lines in ((False, ["3 scenarios, 1.0 minutes", "5 scenarios, 2.5 minutes"]), (True, [])):
         out = StringIO()
         interim = Interim(Console(file=out, force_terminal=is_terminal), 100.0)
-        for stories_, now in ((1, 110.0), (2, 159.0), (3, 160.0), (4, 219.0), (5, 250.0), (6, 300.0)):
-            interim.hear(f"{stories_} stories", now)
+        for scenarios_, now in ((1, 110.0), (2, 159.0), (3, 160.0), (4, 219.0), (5, 250.0), (6, 300.0)):
+            interim.hear(f"{scenarios_} scenarios", now)
         assert out.getvalue().splitlines() == lines
 
 
-def test_stories_of_a_file_are_told_again(tmp_path: Path) -> None:
+def test_scenarios_of_a_file_are_told_again(tmp_path: Path) -> None:
     file = tmp_path / "seeds.txt"
     file.write_text("# profile, seed, and what was wrong.\nshort 3 a thing\nrest 10 another\n")
     assert list(again(file)) == [("short", 3), ("rest", 10)]
@@ -62,13 +64,13 @@ def test_the_command_tells_those_of_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # for its length
-def test_the_command_tells_stories_and_writes_what_came_of_them(tmp_path: Path) -> None:
+def test_the_command_tells_scenarios_and_writes_what_came_of_them(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     options = ["--profile", "short", "--seeds", "2", "--jobs", "1", "--json", str(file)]
     result = CliRunner().invoke(main, options)
     assert (result.exit_code, "every promise was kept" in result.output) == (0, True), result.output
     found = json.loads(file.read_text())
-    assert (found["stories"], found["failed"]) == (2, [])
+    assert (found["scenarios"], found["failed"]) == (2, [])
     assert found["simulated_hours"] > 0.03
 
 

@@ -11,7 +11,7 @@ from mesh.features.queues.node.keeping.rows import MOVED, PART
 from mesh.kernel.context.effects import Commit
 from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put
-from tests.mesh.features.queues.model.making import lot
+from tests.mesh.features.queues.model.making import queued
 from tests.tools.queue_cases import ANN, FACTS, JOBS, S, comes, gives, goes
 from tests.tools.simulator.checks.test_checks import history
 from tools.simulator.checks import checked
@@ -21,10 +21,10 @@ from tools.simulator.history import Event
 from tools.simulator.met import met_of_queues
 from tools.simulator.parts import SERVER
 from tools.simulator.profiles import PROFILES
+from tools.simulator.scenario import facts_of
 from tools.simulator.script import with_steps
 from tools.simulator.stage.stage import Stage
 from tools.simulator.steps import Step
-from tools.simulator.story import facts_of
 from tools.simulator.world.crashes import BEGINS, COMES, ENDS, MovesWritten
 from tools.simulator.writing import written
 
@@ -101,13 +101,13 @@ def test_what_becomes_of_a_message_that_moves_is_told_by_its_history(
 # --- events that should have happened -----------------------------------------------------------------------
 
 
-def test_what_never_happened_in_many_stories_is_a_failure() -> None:
+def test_what_never_happened_in_many_scenarios_is_a_failure() -> None:
     counts = Counter(GENERAL[1:])
     assert never(counts, {"swarm": ENOUGH - 1}) == []
     assert never(counts, {"swarm": ENOUGH - 1, "disk": 1}) == [GENERAL[0]]
 
 
-def test_of_queues_it_is_stories_of_queues_that_count() -> None:
+def test_of_queues_it_is_scenarios_of_queues_that_count() -> None:
     (parts,) = [names for profiles, names in OF.items() if "parts" in profiles]
     assert never(Counter(), {"swarm": ENOUGH - 1, "parts": ENOUGH}) == list(parts)
     assert "a move taken" not in sometimes({"swarm": ENOUGH}) and GENERAL[0] not in sometimes({"parts": 1})
@@ -121,7 +121,7 @@ def test_of_queues_it_is_stories_of_queues_that_count() -> None:
 
 
 def row(is_going: bool) -> bytes:
-    it = lot(1, 2)
+    it = queued(1, 2)
     it.moves = 1
     if is_going:
         it.start_transfer([(1, 2)], b"n" * 16, 7)

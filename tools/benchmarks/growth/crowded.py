@@ -26,7 +26,7 @@ def crowded(size: int = MEMBERS) -> tuple[Membership, list[Node]]:
     nodes = [introduced(i) for i in range(size)]
     members = Membership(nodes[0], Random(0).random)
     for node in nodes[1:]:
-        members.hear(node, 0.0)
+        members.on_introduction(node, 0.0)
     return members, nodes[1:]
 
 

@@ -72,7 +72,7 @@ class Host:
     def accept(self, key: Hashable) -> deque[list[bytes]]:
         """Connect a local client, and return the queue of the messages that the node sends to it."""
         self.told[key] = deque()
-        self.core.accept(key, "ipc:///run/heron", True)
+        self.core.add_inbound(key, "ipc:///run/heron", True)
         return self.told[key]
 
     def say(self, key: Hashable, frames: list[bytes]) -> None:

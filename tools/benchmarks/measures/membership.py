@@ -18,7 +18,7 @@ LIMIT = 60.0  # s after which a death is never detected
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Scenario:
     """A scenario: `size` nodes, of which one is killed.
 
     `rarer` is the divisor for the number of kills.
@@ -33,25 +33,25 @@ class Story:
         return max(1, count // self.rarer)
 
 
-STORIES = (
-    Story("simulated, 3", 3),
-    Story("simulated, 10", 10),
-    Story("simulated, 3, hint", 3, has_hints=True),
-    Story("simulated, 10, hint", 10, has_hints=True),
-    Story("simulated, 100", 100, rarer=10),
+SCENARIOS = (
+    Scenario("simulated, 3", 3),
+    Scenario("simulated, 10", 10),
+    Scenario("simulated, 3, hint", 3, has_hints=True),
+    Scenario("simulated, 10, hint", 10, has_hints=True),
+    Scenario("simulated, 100", 100, rarer=10),
 )
 
 
 def steps(count: int) -> int:
-    return sum(story.times(count) for story in STORIES) + HOURS * count + 1
+    return sum(scenario.times(count) for scenario in SCENARIOS) + HOURS * count + 1
 
 
-def killed(story: Story, seed: int) -> tuple[float, int]:
+def killed(scenario: Scenario, seed: int) -> tuple[float, int]:
     """Return the simulated s from a kill to the last report of a death, and the number of false reports."""
-    net = SwimNetwork(seed, has_hints=story.has_hints)
-    nodes = net.together(story.size)
+    net = SwimNetwork(seed, has_hints=scenario.has_hints)
+    nodes = net.together(scenario.size)
     net.run(5.0 + net.random.random() * 5.0)  # so that it dies in any probe phase
-    gone = nodes[net.random.randrange(story.size)]
+    gone = nodes[net.random.randrange(scenario.size)]
     start = net.now
     net.kill(gone)
     net.until(net.are_complete, LIMIT)
@@ -68,10 +68,10 @@ def an_hour(size: int, seed: int, seconds: float = 3600.0) -> int:
     return sum(isinstance(h.event, Dead) for h in net.happened)
 
 
-def rows_of(story: Story, seen: list[float]) -> list[Row]:
+def rows_of(scenario: Scenario, seen: list[float]) -> list[Row]:
     return [
-        Row(f"{story.name}, p50", median(seen), f"{len(seen)} kills"),
-        Row(f"{story.name}, p99", percentile(seen, 0.99), f"worst {max(seen):.3g} s"),
+        Row(f"{scenario.name}, p50", median(seen), f"{len(seen)} kills"),
+        Row(f"{scenario.name}, p99", percentile(seen, 0.99), f"worst {max(seen):.3g} s"),
     ]
 
 
@@ -83,15 +83,15 @@ def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
     rows: list[Row] = []
     details: dict[str, object] = {"seed": seed}
     falsely = 0
-    for story in STORIES:
+    for scenario in SCENARIOS:
         seen: list[float] = []
-        for i in range(story.times(count)):
-            took, wrong = killed(story, seed + i)
+        for i in range(scenario.times(count)):
+            took, wrong = killed(scenario, seed + i)
             seen.append(took)
             falsely += wrong
             advance()
-        rows += rows_of(story, seen)
-        details[story.name] = seen
+        rows += rows_of(scenario, seen)
+        details[scenario.name] = seen
     hours = HOURS * count
     for hour in range(hours):
         falsely += an_hour(10 if hour < SHARE_OF_TEN * hours else 3, seed + hour)

@@ -101,7 +101,7 @@ def fill(path: Path, key: str, size: int) -> None:
             e = _envelope(stream, key, number)
             ops.append(Append(position, e.header(), e.body))
         place += len(numbers)
-        origin.accept(numbers[0], numbers[-1], numbers[0])
+        origin.accept_numbers(numbers[0], numbers[-1], numbers[0])
         store.commit([*ops, Put("stream", stream, origin.pack())])
     store.checkpoint()
     store.close()

@@ -27,7 +27,16 @@ PUBLISHERS = 40
 QUERIES = 200_000
 NEWS = "NEWS"
 FAR = 20.0  # s until all know a death or join
-CALLS = ("receive", "tick", "stored", "disconnected", "gossiped", "knocked", "left", "take_effects")
+CALLS = (
+    "receive",
+    "tick",
+    "stored",
+    "disconnected",
+    "gossiped",
+    "knocked",
+    "on_inbound_closed",
+    "take_effects",
+)
 MASTER = (Rule("heron", domains=(NEWS,)),)
 WAYS = (Rule("heron", domains=(NEWS,)), Rule("egret", 1, (NEWS,)), Rule("stork", 1, (NEWS,)))
 STEPS = 4

@@ -12,7 +12,7 @@ from tools.benchmarks.pages.report import Report
 from tools.benchmarks.trials.history import Answer, Killed, read_answers, read_arrivals
 from tools.benchmarks.trials.outcome import Outcome, told
 from tools.benchmarks.trials.plan import Kill
-from tools.benchmarks.trials.stories import Story
+from tools.benchmarks.trials.scenarios import Scenario
 from tools.benchmarks.trials.verdict import Anomaly
 from tools.running.nodes import READY, Node
 from tools.running.processes import Failed, Processes, Program
@@ -26,8 +26,10 @@ QUIET = 0.5  # s in which duplicates would arrive
 class Campaign:
     """A mesh whose nodes are killed, with its clients."""
 
-    def __init__(self, story: Story, processes: Processes, rate: int, advance: Callable[[], None]) -> None:
-        self._story = story
+    def __init__(
+        self, scenario: Scenario, processes: Processes, rate: int, advance: Callable[[], None]
+    ) -> None:
+        self._scenario = scenario
         self._processes = processes
         self._rate = rate
         self._advance = advance
@@ -40,7 +42,7 @@ class Campaign:
 
     def run(self, plan: list[Kill]) -> None:
         """Run all kills, and wait until the promised messages have arrived or arrivals stall."""
-        self._nodes = {node.name: node for node in self._story.start(self._processes)}
+        self._nodes = {node.name: node for node in self._scenario.start(self._processes)}
         self._start_clients()
         self._pause(SETTLING)
         for kill in plan:
@@ -60,7 +62,7 @@ class Campaign:
         self._processes.end(self._subscribers)
 
     def _start_clients(self) -> None:
-        for subscriber, query in self._story.subscribers.items():
+        for subscriber, query in self._scenario.subscribers.items():
             program = self._processes.start(
                 subscriber.name,
                 "tools.benchmarks.loads.kill_subscriber",
@@ -69,9 +71,9 @@ class Campaign:
                 f"{subscriber.name}.txt",
             )
             self._subscribers.append(program)
-        paths = [self._processes.place / f"{s.name}.txt" for s in self._story.subscribers]
+        paths = [self._processes.place / f"{s.name}.txt" for s in self._scenario.subscribers]
         self._wait(lambda: all(path.exists() for path in paths), READY, "not every subscriber got ready")
-        for p in self._story.publishers:
+        for p in self._scenario.publishers:
             program = self._processes.start(
                 p.name,
                 "tools.benchmarks.loads.kill_publisher",
@@ -121,7 +123,7 @@ class Campaign:
         promised = {
             name: sum(a.is_promised for a in answers.values()) for name, answers in self._answers().items()
         }
-        wanted = {s.name: sum(promised[p.name] for p in s.publishers) for s in self._story.subscribers}
+        wanted = {s.name: sum(promised[p.name] for p in s.publishers) for s in self._scenario.subscribers}
         last: dict[str, int] = {}
         since = time.monotonic()
         while time.monotonic() - since < STALL:
@@ -134,32 +136,34 @@ class Campaign:
         self._processes.pause(QUIET)
 
     def _answers(self) -> dict[str, dict[int, Answer]]:
-        return {p.name: read_answers(self._lines(p.name)) for p in self._story.publishers}
+        return {p.name: read_answers(self._lines(p.name)) for p in self._scenario.publishers}
 
     def _lines(self, name: str) -> list[str]:
         return (self._processes.place / f"{name}.txt").read_text().splitlines()
 
     def outcome(self, seed: int) -> Outcome:
-        arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in self._story.subscribers}
-        outcome = Outcome(self._story, seed, self.killed, self._answers(), arrivals)
+        arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in self._scenario.subscribers}
+        outcome = Outcome(self._scenario, seed, self.killed, self._answers(), arrivals)
         outcome.judge()
         return outcome
 
 
-def measured(story: Story, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Report:
+def measured(scenario: Scenario, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Report:
     """Run a campaign of `count` kills, at `rate` messages per second from each publisher."""
-    return told(killed_and_judged(story, count, seed, rate, advance))
+    return told(killed_and_judged(scenario, count, seed, rate, advance))
 
 
-def killed_and_judged(story: Story, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Outcome:
+def killed_and_judged(
+    scenario: Scenario, count: int, seed: int, rate: int, advance: Callable[[], None]
+) -> Outcome:
     """Run `count` kills drawn from the seed, and return the outcome.
 
     After an error or with anomalies, the logs are kept.
     """
     with Processes() as processes:
-        campaign = Campaign(story, processes, rate, advance)
+        campaign = Campaign(scenario, processes, rate, advance)
         try:
-            campaign.run(story.plan(count, seed))
+            campaign.run(scenario.plan(count, seed))
             outcome = campaign.outcome(seed)
         except Failed as error:
             raise Failed(

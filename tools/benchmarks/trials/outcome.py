@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from tools.benchmarks.pages.report import Report, Row
 from tools.benchmarks.trials.history import Answer, Arrival, Killed
-from tools.benchmarks.trials.stories import Story
+from tools.benchmarks.trials.scenarios import Scenario
 from tools.benchmarks.trials.verdict import WRONG, Anomaly, judged, nearest, recovery
 
 
@@ -14,7 +14,7 @@ from tools.benchmarks.trials.verdict import WRONG, Anomaly, judged, nearest, rec
 class Outcome:
     """The outcome of a campaign: its kills, the records of its programs, and the anomalies in them."""
 
-    story: Story
+    scenario: Scenario
     seed: int
     kills: list[Killed]
     answers: Mapping[str, Mapping[int, Answer]]  # by publisher
@@ -43,7 +43,7 @@ class Outcome:
     def judge(self) -> None:
         self.anomalies = [
             anomaly
-            for s in self.story.subscribers
+            for s in self.scenario.subscribers
             for p in s.publishers
             for anomaly in judged(p, s, self.answers[p.name], self.arrivals[s.name])
         ]
@@ -51,17 +51,17 @@ class Outcome:
     def counts(self, of_kind: str, what: str) -> int:
         """Return the number of anomalies `what` that are most likely due to kills of the kind `of_kind`."""
         wrong = [(a, nearest(a.at, self.kills)) for a in self.anomalies if a.what == what]
-        kinds = [self.story.kind(kill, a.publisher, a.subscriber) for a, kill in wrong if kill is not None]
+        kinds = [self.scenario.kind(kill, a.publisher, a.subscriber) for a, kill in wrong if kill is not None]
         return kinds.count(of_kind)
 
     def worst_recovery(self, of_kind: str) -> float | None:
         """Return the longest recovery in s, or None if no kill of this kind allows a measurement."""
         times = [
-            recovery(kill, self.kills, p, self.arrivals[s.name], self.story.path(p, s))
+            recovery(kill, self.kills, p, self.arrivals[s.name], self.scenario.path(p, s))
             for kill in self.kills
-            for s in self.story.subscribers
+            for s in self.scenario.subscribers
             for p in s.publishers
-            if self.story.kind(kill, p, s) == of_kind
+            if self.scenario.kind(kill, p, s) == of_kind
         ]
         return max((t for t in times if t is not None), default=None)
 
@@ -77,19 +77,19 @@ def told(outcome: Outcome) -> Report:
         Row("while killed", outcome.rate, "from the first post to the last arrival"),
     ]
     kills = [asdict(kill) for kill in outcome.kills]
-    return Report(outcome.story.part, rows, {"seed": outcome.seed, "kills": kills})
+    return Report(outcome.scenario.part, rows, {"seed": outcome.seed, "kills": kills})
 
 
 def _wrongs(outcome: Outcome) -> Iterator[Row]:
     for what in WRONG:
-        by_kind = {kind: outcome.counts(kind, what) for kind in outcome.story.kinds}
+        by_kind = {kind: outcome.counts(kind, what) for kind in outcome.scenario.kinds}
         total = sum(anomaly.what == what for anomaly in outcome.anomalies)
         note = ", ".join(f"{kind} {number}" for kind, number in by_kind.items())
         yield Row(what, total, note, f"{total}: {note}. Logs: {outcome.kept}" if total else "")
 
 
 def _recovery(outcome: Outcome) -> Row:
-    worst = {kind: outcome.worst_recovery(kind) for kind in outcome.story.kinds}
+    worst = {kind: outcome.worst_recovery(kind) for kind in outcome.scenario.kinds}
     times = {kind: time for kind, time in worst.items() if time is not None}
     note = ", ".join(f"{kind} {time:.1f}" for kind, time in times.items())
     return Row("recovery", max(times.values(), default=0.0), note)

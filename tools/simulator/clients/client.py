@@ -92,7 +92,7 @@ class SimClient(Driver):
 
     def _post_now(self, key: str, content: bytes, domain: str, flags: int, expires: int, to: str) -> None:
         props = encode_properties(Properties(expires=expires))
-        number = self.core.publisher.post(key, content, domain, flags, props, expires, to)
+        number = self.core.publisher.append_message(key, content, domain, flags, props, expires, to)
         verdicts = self.core.publisher.verdicts
         for last in (False, True):
             promise = verdicts.when_answered(domain, number, last)
@@ -156,14 +156,16 @@ class SimClient(Driver):
         max_queue: int = 0,
     ) -> Subscription:
         query = c.Query("exact" if key else "pattern", key or pattern, domain)
-        return self._read(self.core.subscriptions.make(query, initial, Terms(overflow, max_queue)), rate)
+        return self._read(
+            self.core.subscriptions.new_subscription(query, initial, Terms(overflow, max_queue)), rate
+        )
 
     def _read(self, intake: Intake, rate: float | None) -> Subscription:
         s = self.subscriptions[intake.number] = Subscription(intake, rate)
         intake.stirred = lambda: self._stirred.setdefault(s)
         with self.acting():
             self.reads(s)
-            self._keep_if_any(self.core.subscriptions.enter(intake))
+            self._keep_if_any(self.core.subscriptions.register(intake))
         if rate:
             self._use_some(s, rate)
         return s
@@ -180,7 +182,7 @@ class SimClient(Driver):
     def unsubscribe(self, s: Subscription) -> None:
         del self.subscriptions[s.number]
         with self.acting():
-            self._keep_if_any(self.core.subscriptions.leave(s.intake))
+            self._keep_if_any(self.core.subscriptions.unregister(s.intake))
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
         """Change the rate to `rate` items per second; None consumes immediately, and 0 nothing."""

@@ -49,7 +49,7 @@ class Driver:
         self._armed = FOREVER
         self._waiting: list[Posts] = []
         self.calls: dict[int, Call] = {}
-        self.core.line.open(waits=True)
+        self.core.line.connect(waits=True)
         self._turn()
 
     def called(self, name: str) -> str:
@@ -157,7 +157,7 @@ class Driver:
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
         """Send a command that the client core itself would not send."""
-        self.core.line.send(command, envelopes)
+        self.core.line.send_command(command, envelopes)
         self._turn()
 
     def connected(self) -> Self:
@@ -171,7 +171,7 @@ class Driver:
     def move(self, address: str) -> None:
         """Move to the node at `address`; unanswered messages are resent there with their old numbers."""
         self.address = address
-        self.core.move(self.net.now)
+        self.core.leave_node(self.net.now)
         self._turn()
 
     def lose(self) -> None:
@@ -199,7 +199,7 @@ class Driver:
             return
         now = self.net.now
         try:
-            message = self._framing.received(now, frames)
+            message = self._framing.read_command(now, frames)
         except RemoteError as error:
             self.core.on_disconnected(now, self._connection, str(error))
         else:
@@ -239,7 +239,7 @@ class Driver:
         match effect:
             case SendCommand(key, command, envelopes):
                 if key == self._connection:
-                    self._framing.send(command, envelopes)
+                    self._framing.send_command(command, envelopes)
             case Find():
                 self.core.found(self.net.now, Access(self.address, secret=self._secret))
             case DialNode(key, access):

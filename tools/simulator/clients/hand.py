@@ -66,11 +66,13 @@ class Hand(Producer):
         queue, credit, selector, lease, seconds, habits = wanted
         core = self.core
         with self.acting():
-            taking = core.queues.make(core.subscriptions.next_number(), PUTS + queue, credit, selector, lease)
+            taking = core.queues.new_consumer(
+                core.subscriptions.next_number(), PUTS + queue, credit, selector, lease
+            )
             taking.stirred = lambda: None  # it is polled in each turn
             dice = self.net.chance(f"{self.name} takes {name} {taking.number}")
             self.takers[name] = it = Consumer(taking, seconds, habits, dice)
-            promise: Any = core.queues.enter(taking)
+            promise: Any = core.queues.register(taking)
             promise.then(lambda _, error: self._begun(name, it, error))
 
     def _begun(self, name: str, it: Consumer, error: Any) -> None:
@@ -88,7 +90,7 @@ class Hand(Producer):
         it = self.takers.pop(name, None)
         if it is not None:
             with self.acting():
-                self.core.queues.leave(it.taking)
+                self.core.queues.end_consumption(it.taking)
 
     def hurry(self) -> None:
         """Change all consumers to process deliveries without delay, and to ack them.
@@ -111,10 +113,10 @@ class Hand(Producer):
                 self._begun(name, it, it.taking.error)
             new: list[tuple[DeliveredEnvelope, int]] = []
             while (taken := it.taking.take_message()) is not None:
-                lot, place, message = taken
-                tries, content = lot.tries[place] if lot.tries else 0, sum_of(message.content)
-                self._told_of(it, "began", (lot, place), tries, content)
-                new.append((lot, place))
+                queued, place, message = taken
+                tries, content = queued.tries[place] if queued.tries else 0, sum_of(message.content)
+                self._told_of(it, "began", (queued, place), tries, content)
+                new.append((queued, place))
             if it.seconds:
                 for one in new:
                     self.net.after(it.seconds * it.dice.random(), partial(self._work_at, it, [one], True))
@@ -127,10 +129,10 @@ class Hand(Producer):
         if taking._epoch >= 0 and taking._opening != it.opening:
             it.opening = taking._opening
             kept = [
-                "{} {} {}".format(*_name(lot, place))
-                for lot in taking._inbox.lots
-                for place in lot.are(HERE, 0, len(lot))
-                if lot.tag_of(place, it.opening)
+                "{} {} {}".format(*_name(queued, place))
+                for queued in taking._inbox.envelopes
+                for place in queued.are(HERE, 0, len(queued))
+                if queued.tag_of(place, it.opening)
             ]
             if kept:
                 self.history.met("what somebody had kept over a reconnect", len(kept))
@@ -180,9 +182,9 @@ class Hand(Producer):
             return
         what, delay = SAYS[word], {"d": LATER, "e": LONGER}.get(word, 0)
         of: dict[DeliveredEnvelope, list[int]] = {}
-        for lot, place in fit:
-            of.setdefault(lot, []).append(place)
-            self._told_of(it, "says", (lot, place), text=WORDS[what])
+        for queued, place in fit:
+            of.setdefault(queued, []).append(place)
+            self._told_of(it, "says", (queued, place), text=WORDS[what])
         promise: Any = it.taking.settle_messages(what, list(of.items()), delay, "no" if word == "r" else "")
         promise.then(lambda _, error: self._settled(it, word, fit, error))
         if word == "e":
@@ -225,7 +227,7 @@ class Hand(Producer):
             return c.Consume(request, number, address, 60, begun=0, held=held)
 
         with self.acting():
-            pending = self.core.calls.send(
+            pending = self.core.calls.send_command(
                 begin, lambda: self._claimed(number, address, other, pending.parts)
             )
             pending.refused = lambda _: None
@@ -237,7 +239,7 @@ class Hand(Producer):
         self.history.met("something was claimed that nobody was given")
         kept = [f"{other.hex()} {address} {n}" for n in range(1, 61) if n not in void]
         self._opened(number, address, said["epoch"], kept)
-        self.core.calls.send(lambda request: c.Consume(request, number, address, 0, begun=60))
+        self.core.calls.send_command(lambda request: c.Consume(request, number, address, 0, begun=60))
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -293,11 +295,11 @@ class Hand(Producer):
 
 def _can_say(taking: QueueConsumption, one: tuple[DeliveredEnvelope, int]) -> bool:
     try:
-        taking.check(*one)
+        taking.check_settleable(*one)
     except MeshError:
         return False
     return True
 
 
-def _name(lot: DeliveredEnvelope, place: int) -> Name:
-    return lot.stream.hex(), lot.batch._envelope.to, lot.numbers()[place]
+def _name(queued: DeliveredEnvelope, place: int) -> Name:
+    return queued.stream.hex(), queued.batch._envelope.to, queued.numbers()[place]

@@ -58,19 +58,19 @@ class Partner(Witness):
         """Serve an address without waiting for the confirmation."""
         core = self.core
         with self.acting():
-            serving = core.services.make(core.subscriptions.next_number(), address, credit, local_only)
+            serving = core.services.new_service(core.subscriptions.next_number(), address, credit, local_only)
             self.served[name] = Served(serving, seconds)
             serving.stirred = lambda: None  # it is polled in each turn
             flags = "l" * local_only + "q" * (not seconds)
             self.event("serve", sub=serving.number, to=address, flags=flags, keys=(self.session_name,))
-            self._keep(core.services.enter(serving))
+            self._keep(core.services.register(serving))
 
     def unserve(self, name: str) -> None:
         served = self.served.pop(name, None)
         if served is None:
             return
         with self.acting():
-            pending = self.core.services.leave(served.serving)
+            pending = self.core.services.unregister(served.serving)
             self._lapse(served)
             self.event("unserve", sub=served.serving.number, to=served.serving.address)
             self._keep_if_any(pending)
@@ -150,7 +150,7 @@ class Partner(Witness):
         self.core.context.now = self.net.now
         content = taken.message.content
         if taken.wants_reply and not sum_of(content).endswith(MUTE):
-            served.serving.reply(taken, REPLY + content)
+            served.serving.settle_reply(taken, REPLY + content)
         else:
             served.serving.settle(taken)
         if then_looks and not self.is_closed:

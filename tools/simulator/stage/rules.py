@@ -68,7 +68,7 @@ class Rules:
         for conn in node.core._conns.values() if node.is_up else ():
             if conn.role == "client":
                 conn.grant = "node"
-        known = node.core.parts.shared.get(RULES, "")
+        known = node.core.parts.shared.get_row(RULES, "")
         was = known.stamp if known is not None else 0
         row = signed(node, structs.replace(agreed_of(words), base=was, by="admin"), ADMIN)
         self._rows.append(row)
@@ -113,7 +113,7 @@ class Rules:
 
     def _adopted(self, node: HarshNode, rules: Sequence[Rule]) -> None:
         node.core._at(node.now, node.wall)
-        node.core.parts.ruling.adopt(rules, ())
+        node.core.parts.ruling.set_rules(rules, ())
         node._carry_out_all()
 
     # --- forgeries ------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mesh.features.queues.model.lots.lot_row import LotRow, read_lot_row
+from mesh.features.queues.model.envelopes.envelope_row import EnvelopeRow, read_envelope_row
 from mesh.features.queues.node.keeping.rows import PART
 from mesh.kernel.context.effects import Commit, Fetch
 from mesh.operations import Append, Delete, Op, Put
@@ -14,7 +14,7 @@ MET = "peer"  # table of nodes that were met
 # Stages of a move in a commit: its begin at the source, its arrival at the target, and its end.
 BEGINS, COMES, ENDS = "begins", "comes", "ends"
 STAGES = (BEGINS, COMES, ENDS)
-NOTHING = LotRow()
+NOTHING = EnvelopeRow()
 
 
 def awaited(job: Commit | Fetch) -> bool:
@@ -46,7 +46,7 @@ class MovesWritten:
             if not isinstance(op, Put | Delete) or op.table != PART:
                 continue
             place = op.key.partition(b"\0")[2]
-            row = read_lot_row(op.value) if place and isinstance(op, Put) else NOTHING
+            row = read_envelope_row(op.value) if place and isinstance(op, Put) else NOTHING
             if place in new and row.moves:
                 yield COMES
             if row.going and op.key not in self._going:

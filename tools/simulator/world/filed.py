@@ -16,7 +16,7 @@ ONE_IN = 100  # runs
 
 
 def folder() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(prefix="heronry-story-", dir=memory_directory())
+    return TemporaryDirectory(prefix="heronry-scenario-", dir=memory_directory())
 
 
 class FiledStore(SimStore):

@@ -232,7 +232,7 @@ class SimNode:
         if at is not None and name in (figures := parts[at]()):
             return int(figures[name])
         self._part_of.update((name, at) for at, figures in enumerate(parts) if name in figures())
-        return int(self.core.parts.status.info().metrics[name])
+        return int(self.core.parts.status.node_info().metrics[name])
 
     # --- effects --------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class SimNode:
             if self.sockets.is_new(key):
                 self.named(pipe)
                 user = getattr(pipe.ends[0], "curve", "")
-                self.core.accept(key, pipe.endpoint, pipe.endpoint.startswith("ipc:"), user)
+                self.core.add_inbound(key, pipe.endpoint, pipe.endpoint.startswith("ipc:"), user)
             self.hear(key, frames)
 
     def named(self, pipe: Pipe) -> None:

@@ -259,7 +259,7 @@ class Observer(Component):
 
     def values(self) -> None:
         """Record the retained values, except those of the mesh itself, after a start and in the end."""
-        values = self._node.core.parts.router.log.retained.find(EVERYTHING, 0)
+        values = self._node.core.parts.router.log.retained.find_values(EVERYTHING, 0)
         for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
             if not last.key.startswith("__sys__"):
                 self._add(self._of("value", last.as_envelope()))

@@ -60,7 +60,7 @@ class Consumer(Generic[T]):
         self._taking.stirred = self._arrived.set
         self._loop = self._shell.loop
         try:
-            await self._client._within(None, kept, core.queues.enter(self._taking))
+            await self._client._within(None, kept, core.queues.register(self._taking))
         except BaseException:
             core.queues.give_up(self._taking)
             raise
@@ -74,7 +74,7 @@ class Consumer(Generic[T]):
     async def close(self) -> None:
         """Stop consuming. Unsettled messages return to the queue."""
         if self._taking.error is None and self._loop is not None:
-            promise = self._shell.now().queues.leave(self._taking)
+            promise = self._shell.now().queues.end_consumption(self._taking)
             if promise is not None:
                 await self._client._within(None, kept, promise)
 
@@ -127,9 +127,9 @@ class Consumer(Generic[T]):
                 )
         places: dict[DeliveredEnvelope, dict[int, None]] = {}
         for each in of:
-            assert each._lot is not None
-            places.setdefault(each._lot, {})[each._place] = None
-        some: list[Some] = [(lot, list(of_it)) for lot, of_it in places.items()]
+            assert each._queued is not None
+            places.setdefault(each._queued, {})[each._place] = None
+        some: list[Some] = [(queued, list(of_it)) for queued, of_it in places.items()]
         if some:
             await self._hands.settle(ACK, some)
 
@@ -137,8 +137,8 @@ class Consumer(Generic[T]):
         found = self._taking.take_message()
         if found is None:
             return None
-        lot, place, message = found
-        return made_of(message, lot, place, self._hands, self._reader)
+        queued, place, message = found
+        return made_of(message, queued, place, self._hands, self._reader)
 
     def _take_batch(self) -> Deliveries[T] | None:
         found = self._taking.take_batch()

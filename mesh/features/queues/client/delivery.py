@@ -78,13 +78,13 @@ class Delivery(QueuedMessage[T]):
 
     # These fields are always set, but fields of a Struct need defaults after a field that has one.
     _hands: DeliverySettling | None = None
-    _lot: DeliveredEnvelope | None = None
+    _queued: DeliveredEnvelope | None = None
     _place: int = 0
 
     @property
     def _of(self) -> list[Some]:
-        assert self._lot is not None
-        return [(self._lot, (self._place,))]
+        assert self._queued is not None
+        return [(self._queued, (self._place,))]
 
     @property
     def _at(self) -> DeliverySettling:
@@ -157,15 +157,15 @@ class Delivery(QueuedMessage[T]):
 
 def made_of(
     message: Message[Any],
-    lot: DeliveredEnvelope,
+    queued: DeliveredEnvelope,
     place: int,
     hands: DeliverySettling,
     reader: ContentReader | None,
 ) -> Delivery[Any]:
     """Return the delivery of one message to its consumer."""
-    m, tries = message, lot.tries[place] if lot.tries else 0
+    m, tries = message, queued.tries[place] if queued.tries else 0
     return Delivery(
-        m._envelope, m._index, m.key, m.content, reader or WHATEVER, UNSET, tries, hands, lot, place
+        m._envelope, m._index, m.key, m.content, reader or WHATEVER, UNSET, tries, hands, queued, place
     )
 
 
@@ -184,12 +184,12 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
 
     def __init__(
         self,
-        lot: DeliveredEnvelope,
+        queued: DeliveredEnvelope,
         places: Sequence[int],
         hands: DeliverySettling,
         reader: ContentReader | None,
     ) -> None:
-        self._lot, self._places = lot, places
+        self._queued, self._places = queued, places
         self._hands, self._reader = hands, reader
 
     def __len__(self) -> int:
@@ -203,19 +203,19 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
         if isinstance(i, slice):
             return [self[place] for place in range(len(self))[i]]
         place = self._places[i]
-        return made_of(self._lot.batch[place], self._lot, place, self._hands, self._reader)
+        return made_of(self._queued.batch[place], self._queued, place, self._hands, self._reader)
 
     def __iter__(self) -> Iterator[Delivery[T]]:
-        lot = self._lot
-        if len(self) < len(lot):
+        queued = self._queued
+        if len(self) < len(queued):
             return (self[i] for i in range(len(self)))
-        return (made_of(m, lot, i, self._hands, self._reader) for i, m in enumerate(lot.batch))
+        return (made_of(m, queued, i, self._hands, self._reader) for i, m in enumerate(queued.batch))
 
     def contents(self) -> list[bytes]:
         """Return the content of each message."""
-        if len(self) == len(self._lot):
-            return self._lot.batch.contents()
-        e, indices = self._lot.batch._envelope, self._lot.batch._indices
+        if len(self) == len(self._queued):
+            return self._queued.batch.contents()
+        e, indices = self._queued.batch._envelope, self._queued.batch._indices
         return [e.message(place if indices is None else indices[place])[1] for place in self._places]
 
     async def ack(self) -> None:
@@ -235,8 +235,8 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
 
     def _rest(self) -> list[Some]:
         """Return the unsettled messages; if there are none, all of them, so that settling raises SETTLED."""
-        rest = [place for place in self._places if self._lot.states[place] != SAID]
-        return [(self._lot, rest or self._places)]
+        rest = [place for place in self._places if self._queued.states[place] != SAID]
+        return [(self._queued, rest or self._places)]
 
     async def __aenter__(self) -> Self:
         return self
@@ -244,4 +244,4 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._hands.settle_remaining([(self._lot, self._places)], error)
+        await self._hands.settle_remaining([(self._queued, self._places)], error)

@@ -58,21 +58,21 @@ class DeliverySettling:
     ) -> tuple[Promise | None, LeaseOver | None]:
         core, late = self._shell.now(), None
         some: list[Some] = []
-        for lot, places in of:
+        for queued, places in of:
             ours = []
             for place in places:
                 try:
-                    self.taking.check(lot, place)
+                    self.taking.check_settleable(queued, place)
                     ours.append(place)
                 except LeaseOver as error:
                     late = error
             if ours:
-                some.append((lot, ours))
+                some.append((queued, ours))
         if not some:
             return None, late
         promise = self.taking.settle_messages(what, some, delay, reason)
         if self.once and what != EXTEND:
-            core.queues.leave(self.taking)
+            core.queues.end_consumption(self.taking)
         return promise, late
 
     async def settle_remaining(self, of: Sequence[Some], error: BaseException | None) -> None:
@@ -81,7 +81,11 @@ class DeliverySettling:
         Without an error they are acked. With an error they are nacked, without waiting for the node, and a
         failure to do so is ignored.
         """
-        left = [(lot, places) for lot, all_ in of if (places := [p for p in all_ if lot.states[p] != SAID])]
+        left = [
+            (queued, places)
+            for queued, all_ in of
+            if (places := [p for p in all_ if queued.states[p] != SAID])
+        ]
         if error is None and left:
             await self.settle(ACK, left)
         elif left:

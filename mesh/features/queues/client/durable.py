@@ -60,5 +60,5 @@ def durable_of_client(
     found = durable_of(queries).queries
     ask = AskDurable(name=name, queries=[(query.kind, query.text, query.domain) for query in found])
     text = "" if selector is None else Selector(selector).text
-    made = core.queues.make(core.subscriptions.next_number(), PUTS + SUBS + name, credit, text, 0)
+    made = core.queues.new_consumer(core.subscriptions.next_number(), PUTS + SUBS + name, credit, text, 0)
     return Durable(client, client._shell, made, reader, lambda: client._queue_asked(ask))

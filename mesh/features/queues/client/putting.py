@@ -122,7 +122,7 @@ class Putting:
 
     def _check(self, message: Prepared) -> None:
         """Raise the error that `_posted` would raise for the message; callable in any thread."""
-        self._client._publisher.check(message[0], message[1], self._to)
+        self._client._publisher.check_message(message[0], message[1], self._to)
 
     async def _check_here(self) -> None:
         self._client._now().check_queues()

@@ -229,7 +229,7 @@ class Queue(Putting):
         client, core = self._client, self._client._core
         text = "" if selector is None else Selector(selector).text
         ms = 0 if lease is None else milliseconds("lease", lease)
-        made = core.queues.make(core.subscriptions.next_number(), self._to, credit, text, ms)
+        made = core.queues.new_consumer(core.subscriptions.next_number(), self._to, credit, text, ms)
         return Consumer(client, client._shell, made, reader, once)
 
     async def get(

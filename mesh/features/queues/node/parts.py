@@ -67,8 +67,8 @@ class QueueParts(FeatureParts):
 
     # --- services for `Queues`: see QueueRoomFace ---------------------------------------------------------
 
-    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
-        self.taking.push(taker, portion)
+    def push(self, taker: QueueConsumer, slice_: EnvelopeSlice) -> None:
+        self.taking.push(taker, slice_)
 
     def similar_name(self, name: str) -> str:
         return self.declaring.similar_name(name)

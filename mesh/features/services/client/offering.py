@@ -60,7 +60,7 @@ class Offering(Posting):
         core = self._core
         credit = whole("prefetch", prefetch, 1, PREFETCH)
         number = core.subscriptions.next_number()
-        made = core.services.make(number, address, credit, yes_or_no("local_only", local_only))
+        made = core.services.new_service(number, address, credit, yes_or_no("local_only", local_only))
         return Service(self, self._shell, made, self._codec, reader)
 
     def service(self, address: str, *, concurrency: int = 16, local_only: bool = False) -> Callable[[F], F]:
@@ -93,7 +93,7 @@ class Offering(Posting):
             return client._service(to, None, local_only, AHEAD * most)
 
         def take(function: F) -> F:
-            self._handlers.check(function, f'@m.service("{to}")')
+            self._handlers.check_function(function, f'@m.service("{to}")')
             reading = reading_of(function, self._codec, self._handlers.handed)
             self._handlers.add(ServiceFunction(function, reading, serve, most, self._tracer))
             return function

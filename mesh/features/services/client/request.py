@@ -129,9 +129,9 @@ class Request(TypedMessage[T]):
         check_loop(served.shell.loop)
         if not served.shell.is_open:
             return False
-        served.shell.now().publisher.check("", data, self.to)
+        served.shell.now().publisher.check_message("", data, self.to)
         taken.is_answered = True
-        return served.serving.reply(taken, data, props)
+        return served.serving.settle_reply(taken, data, props)
 
 
 def made_of(taken: TakenRequest, served: Served, reader: ContentReader) -> Request[Any]:

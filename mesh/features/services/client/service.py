@@ -57,7 +57,7 @@ class Service(Generic[T]):
         self._serving.stirred = self._arrived.set
         self._loop = self._shell.loop
         try:
-            await self._reply_to(core.services.enter(self._serving))
+            await self._reply_to(core.services.register(self._serving))
         except BaseException:
             core.services.give_up(self._serving)
             raise
@@ -78,7 +78,7 @@ class Service(Generic[T]):
         """Stop serving. Unanswered requests are lost for their senders."""
         if self._serving.error is None:
             self._own.done()
-            pending = self._shell.now().services.leave(self._serving)
+            pending = self._shell.now().services.unregister(self._serving)
             if pending is not None:
                 await self._reply_to(pending)
 

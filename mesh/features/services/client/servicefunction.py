@@ -32,7 +32,7 @@ class RequestSource:
         self._service = service
         self._turn = asyncio.Lock()
 
-    async def next(self) -> Request[Any] | None:
+    async def next_item(self) -> Request[Any] | None:
         """Return the next request, or None after the service was left on purpose."""
         # Pending requests are taken without a wait, so that many replies leave together.
         found = self._service._take_request()
@@ -67,7 +67,7 @@ class ServiceFunction:
             yield RequestSource(service)
 
     async def work(self, source: RequestSource, stop_on_error: bool) -> None:
-        while (request := await source.next()) is not None:
+        while (request := await source.next_item()) is not None:
             with nullcontext() if self._tracer is None else self._tracer.processing(request):
                 await self._handle(request, stop_on_error)
             settled(request)

@@ -168,7 +168,7 @@ class ServedAddress:
         (self.here if work.requester.is_local else self.elsewhere).remove(work)
         self.bytes -= work.size
 
-    def waiting(self) -> Iterator[QueuedRequests]:
+    def waiting_work(self) -> Iterator[QueuedRequests]:
         """Iterate over all waiting work. The order is unspecified."""
         yield from tuple(self.elsewhere)
         yield from tuple(self.here)
@@ -186,4 +186,4 @@ def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator
         last = given.work
     yield from (work for work, _ in server.line)
     if is_first:
-        yield from address.waiting()
+        yield from address.waiting_work()

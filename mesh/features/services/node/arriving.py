@@ -18,18 +18,18 @@ class RequestFeeds:
         self._context = context
         self._sessions = sessions
 
-    def expect(self, session: Session) -> None:
+    def open_feed(self, session: Session) -> None:
         """Create the feed for replies to this session, if there is none."""
         if REPLIES not in session.feeds:
             feed = session.feeds[REPLIES] = self._make(session)
             self._connect(session, feed)
 
     def _make(self, session: Session) -> Feed:
-        def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self._context.out.push(session.outlet, feed, portion)
+        def send(feed: Feed, slice_: EnvelopeSlice) -> None:
+            self._context.out.push_slice(session.outlet, feed, slice_)
 
         key = feed_key(session.stream, REPLIES)
-        return Feed(key, self._context.settings.credit, send, lambda parcel: None)
+        return Feed(key, self._context.settings.credit, send, lambda stored: None)
 
     def resume(self, session: Session) -> None:
         if REPLIES in session.feeds:
@@ -39,11 +39,11 @@ class RequestFeeds:
         if session.conn is not None:
             feed.connect(self._context.clock.now)
 
-    def offer(self, session: Session, envelope: Envelope) -> bool:
+    def offer_reply(self, session: Session, envelope: Envelope) -> bool:
         """Offer a reply to the session, and return `False` if a full feed dropped it."""
-        self.expect(session)
+        self.open_feed(session)
         feed = session.feeds[REPLIES]
         dropped = feed.dropped
-        parcel = StoredEnvelope(envelope, master=self._context.me.uuid, own=True)
-        feed.offer(EnvelopeSlice(parcel), self._context.clock.now)
+        stored = StoredEnvelope(envelope, master=self._context.me.uuid, own=True)
+        feed.offer(EnvelopeSlice(stored), self._context.clock.now)
         return feed.dropped == dropped

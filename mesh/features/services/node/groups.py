@@ -53,19 +53,19 @@ class Group:
         self.floors: dict[bytes, int] = {}
         self._give, self._released = give, released
 
-    def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        parcel = portion.parcel
-        envelope = parcel.envelope
-        self._give(self, envelope if portion.indices is None else envelope.cut(portion.indices))
-        if parcel.position:  # a group needs no copy on disk
-            parcel.owed -= 1
-            is_thinner = parcel.shares is not None and parcel.shares.settle(self)
-            if is_thinner or not parcel.owed:
-                self._released(parcel)
-            if parcel.paged:
-                parcel.give_away()
+    def offer(self, slice_: EnvelopeSlice, now: float) -> None:
+        stored = slice_.stored
+        envelope = stored.envelope
+        self._give(self, envelope if slice_.indices is None else envelope.cut(slice_.indices))
+        if stored.position:  # a group needs no copy on disk
+            stored.owed -= 1
+            is_thinner = stored.shares is not None and stored.shares.settle(self)
+            if is_thinner or not stored.owed:
+                self._released(stored)
+            if stored.paged:
+                stored.give_away()
 
-    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
+    def expect(self, stored: StoredEnvelope, sign: int) -> None:
         """Do nothing: a group has no backlog."""
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
@@ -150,7 +150,7 @@ class Groups(Component):
     def _choose(self, group: Group, e: Envelope, tries: int = 0, in_vain: tuple[str, ...] = ()) -> None:
         nodes = self._nodes(group.name, bool(e.flags & LOCAL_ONLY), in_vain)
         if not nodes or tries > TRIES:
-            self._context.counters.count("group_dropped", e.count)
+            self._context.counters.add_count("group_dropped", e.count)
             return
         for indices, node in dealt(self._strategies, group.name, nodes, e):
             self._send_to_node(group, node, e.cut(indices), tries)
@@ -183,7 +183,7 @@ class Groups(Component):
         key = (uuid, stream, a.domain)
         parts = self._flight.apply_answer(key, a.first, a.last, is_shared=False)
         if not parts:
-            self._context.counters.count("unasked")
+            self._context.counters.add_count("unasked")
             return
         n = 0
         for _, first, last, _ in parts:
@@ -204,7 +204,7 @@ class Groups(Component):
     def _on_node_lost(self, uuid: bytes) -> None:
         """Give up the messages at a lost node, as members may have received them."""
         for key in [key for key in self._flight if key[0] == uuid]:
-            self._context.counters.count("group_dropped", self._give_up(key))
+            self._context.counters.add_count("group_dropped", self._give_up(key))
 
     def _give_up(self, key: NodeStream) -> int:
         n = sum(lost.numbers.count() for lost in self._flight.drop_stream(key))

@@ -75,7 +75,7 @@ class IncomingSends(Component):
                 raise PublishRefused(what, code="TOO_MANY_HOPS")
             if e.flags:
                 raise self._forged(peer, e, f"has flags that a message to {address_text(e.to)} cannot have")
-            if self._sender_check.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
+            if self._sender_check.origins.check_origin(peer, e, peer.node.uuid) is Verdict.FORGED:
                 raise PublishRefused(f"{self._sender_check.report(peer, e, True)}.", code="FORGED_SENDER")
             return
         try:
@@ -96,7 +96,7 @@ class IncomingSends(Component):
             check_properties(e)
 
     def _forged(self, peer: Peer, e: Envelope, what: str) -> PublishRefused:
-        self._context.counters.count("forged", e.count)
+        self._context.counters.add_count("forged", e.count)
         text = f"{peer.node.name} sent a message of {e.sender[:80]!r} that {what}."
         return PublishRefused(text, code="FORGED_SENDER")
 
@@ -114,6 +114,6 @@ class IncomingSends(Component):
         return list(short_parts(envelope, most, too_long))
 
     def _refuse(self, peer: Peer, e: Envelope, error: LocalError) -> None:
-        self._context.counters.count("refused", e.count)
+        self._context.counters.add_count("refused", e.count)
         answer = Answer(e.domain, e.first, e.last, error.code, text=str(error))
         self._back.outcome(from_peer(peer.node.uuid), e.stream, answer)

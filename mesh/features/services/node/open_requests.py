@@ -25,7 +25,7 @@ class OpenRequests:
             memory = self.streams[stream] = SentRequests()
         return memory
 
-    def begin(self, memory: SentRequests, way: EnvelopeWay) -> None:
+    def register(self, memory: SentRequests, way: EnvelopeWay) -> None:
         """Register an envelope that is about to be sent to its nodes."""
         memory.unanswered.update(dict.fromkeys(way.open, way))
         for uuid in way.nodes:
@@ -48,7 +48,7 @@ class OpenRequests:
                 if not ways:
                     del self.at[uuid]
 
-    def load(self, stream: bytes) -> tuple[Set[int], int]:
+    def open_numbers(self, stream: bytes) -> tuple[Set[int], int]:
         """Return the numbers of the open messages of a stream, and their bytes."""
         memory = self.streams.get(stream)
         if memory is None:

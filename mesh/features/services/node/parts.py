@@ -34,7 +34,7 @@ class ServiceParts(FeatureParts):
         router = RequestRouter(
             context, n.named, n.peers, presence, serving, balancing, departing, waiting, requester, faring
         )
-        outcomes = RequestOutcomes(context, waiting, requester, faring, balancing, hints, router.choose)
+        outcomes = RequestOutcomes(context, waiting, requester, faring, balancing, hints, router.choose_nodes)
         losses = RequestLosses(context, waiting, outcomes, requester, departing, faring)
         sending = Sending(
             context, k.sessions, k.back, groups, router, waiting, requester, outcomes, losses, faring

@@ -23,7 +23,7 @@ class RequestAssignment:
         self._due: dict[ServedAddress, None] = {}  # addresses whose consumers may have credit
         self._waiting: dict[ServedAddress, None] = {}  # addresses whose consumers have no credit
 
-    def forget(self, address: ServedAddress) -> None:
+    def forget_address(self, address: ServedAddress) -> None:
         """Forget an address that has no consumer any longer."""
         self._due.pop(address, None)
         self._waiting.pop(address, None)
@@ -72,7 +72,7 @@ class RequestAssignment:
             work = line[0]
             if work.until <= self._context.clock.now:
                 address.drop(work)
-                self._replies.refuse(work, LATE, "The request expired before a server accepted it.")
+                self._replies.refuse_work(work, LATE, "The request expired before a server accepted it.")
                 continue
             count = work.envelope.count
             shares = shared_out(address.ready(work.requester), count - work.at)
@@ -85,7 +85,7 @@ class RequestAssignment:
             if work.at == count:
                 address.drop(work)
             if not work.was_given:
-                self._replies.answer(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
+                self._replies.answer_work(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
 
     def _deliver(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
         address.turn += 1
@@ -93,5 +93,5 @@ class RequestAssignment:
         whole = len(indices) == work.envelope.count
         server.holding.add(GivenRun(server.holding.given + 1, len(indices), work, indices.start))
         ttl = ttl_of(work.until, self._context.clock.now)
-        parcel = StoredEnvelope(work.envelope, master=self._context.me.uuid, own=True, ttl=ttl)
-        server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
+        stored = StoredEnvelope(work.envelope, master=self._context.me.uuid, own=True, ttl=ttl)
+        server.push(server, EnvelopeSlice(stored, None if whole else tuple(indices)))

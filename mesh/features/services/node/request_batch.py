@@ -35,6 +35,6 @@ class RequestBatch:
                     envelope.passed(self._context.hop(0), self._context.clock.stamp())
                     for envelope, _ in batch
                 ]
-                self._context.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
+                self._context.counters.add_count("forwarded", sum(envelope.count for envelope in envelopes))
                 self._context.out.send(data, sends(batch), envelopes)
         self._due.clear()

@@ -57,7 +57,9 @@ class RequestLosses:
             else:
                 waiting = [n for n in numbers if n in memory.unanswered]
                 self._outcomes.answer_messages(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
-                self._outcomes.fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
+                self._outcomes.fail_requests(
+                    memory, way, [n for n in numbers if n in memory.asked], LOST, text
+                )
 
     def _lost_for_all(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, text: str) -> None:
         """Fail each reply that the lost node owes; at most one if it did not report how many it owes."""
@@ -72,7 +74,7 @@ class RequestLosses:
             for _ in range(owed - heard.count(uuid)):
                 heard.append(uuid)
                 self._faring.owed(way, uuid, LOST)
-                self._requester.offer(way.stream, refusal(way.stream, [n], way.sender, LOST, text))
+                self._requester.offer_reply(way.stream, refusal(way.stream, [n], way.sender, LOST, text))
         self._outcomes.finish(memory, way, list(way.open))
 
     def cut_off(self, stream: bytes) -> None:
@@ -89,7 +91,9 @@ class RequestLosses:
                 numbers = list(way.open)
                 waiting = [n for n in numbers if n in memory.unanswered]
                 self._outcomes.answer_messages(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
-                self._outcomes.fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
+                self._outcomes.fail_requests(
+                    memory, way, [n for n in numbers if n in memory.asked], LOST, text
+                )
 
     def drop_session(self, stream: bytes) -> None:
         """Forget the open messages of a stream whose session was closed."""

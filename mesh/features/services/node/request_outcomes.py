@@ -65,7 +65,7 @@ class RequestOutcomes:
                 self._given_back(memory, uuid, a)
                 return
         if memory is None or not found:
-            self._context.counters.count("unasked")
+            self._context.counters.add_count("unasked")
             return
         for way, numbers in found.items():
             self._on_answer(memory, way, uuid, numbers, a)
@@ -78,12 +78,12 @@ class RequestOutcomes:
             if uuid in way.nodes and not way.is_for_all:
                 found.setdefault(way, []).append(n)
         if not found:
-            self._context.counters.count("unasked")
+            self._context.counters.add_count("unasked")
         for way, numbers in found.items():
             if a.state == NOBODY and _has_others(way):
                 self.reschedule(memory, way, uuid, numbers)
             else:
-                self.fail(memory, way, numbers, a.state, a.text)
+                self.fail_requests(memory, way, numbers, a.state, a.text)
 
     def _on_answer(
         self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, numbers: list[int], a: Answer
@@ -181,8 +181,8 @@ class RequestOutcomes:
             self._faring.count_replies(uuid, way, e, places)
             self.report_to_strategies(way, len(places), is_done=True)
         if len(wanted) < e.count:
-            self._context.counters.count("late_replies", e.count - len(wanted))
-        if wanted and not self._requester.offer(e.stream, e.cut(wanted)):
+            self._context.counters.add_count("late_replies", e.count - len(wanted))
+        if wanted and not self._requester.offer_reply(e.stream, e.cut(wanted)):
             for first, last in runs(implied):
                 self._requester.owe(e.stream, Answer(SENDS, first, last, matched=1))
 
@@ -192,10 +192,14 @@ class RequestOutcomes:
         self._context.counters.accounts.count_answer(way.stream, Answer(SENDS, n, n, matched=1))
         self._faring.count_answers(way, 1, "OK")
 
-    def fail(self, memory: SentRequests, way: EnvelopeWay, numbers: list[int], code: str, text: str) -> None:
+    def fail_requests(
+        self, memory: SentRequests, way: EnvelopeWay, numbers: list[int], code: str, text: str
+    ) -> None:
         """Reply to accepted requests with an error in the name of the mesh."""
         if numbers:
-            self._requester.offer(way.stream, refusal(way.stream, sorted(numbers), way.sender, code, text))
+            self._requester.offer_reply(
+                way.stream, refusal(way.stream, sorted(numbers), way.sender, code, text)
+            )
         self._faring.count_failed(way, len(numbers), code)
         self.report_to_strategies(way, len(numbers), is_done=False)
         self._open.drop(memory, way, numbers)

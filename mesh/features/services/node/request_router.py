@@ -75,13 +75,13 @@ class RequestRouter(Component):
     def choose_when_known(self, memory: SentRequests, e: Envelope, until: float) -> None:
         """Choose a node once the servers are known, and not before earlier messages to the address."""
         if e.flags & LOCAL_ONLY:
-            self.choose(memory, e, until)
+            self.choose_nodes(memory, e, until)
         elif site := site_of(e.to):
             self._remote.when_known(site, lambda: self._choose_way(memory, e, until, site))
         else:
-            self._presence.when_known((ADDRESS, e.to), lambda: self.choose(memory, e, until))
+            self._presence.when_known((ADDRESS, e.to), lambda: self.choose_nodes(memory, e, until))
 
-    def choose(
+    def choose_nodes(
         self,
         memory: SentRequests,
         e: Envelope,
@@ -162,7 +162,7 @@ class RequestRouter(Component):
             e.stream, e.to, e.sender, until, bool(e.flags & REQUEST), bool(e.flags & EVERY), nodes,
             e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._context.clock.now,
         )  # fmt: skip
-        self._open.begin(memory, way)
+        self._open.register(memory, way)
         ttl = ttl_of(until, self._context.clock.now)
         for uuid in nodes:
             if not way.is_for_all:

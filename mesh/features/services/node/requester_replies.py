@@ -40,7 +40,7 @@ class RequesterReplies:
 
     def refuse_all(self, memory: SentRequests, e: Envelope, code: str, text: str) -> None:
         """Refuse the messages of an envelope; messages that were answered before keep their answer."""
-        self._context.counters.count("refused", e.count)
+        self._context.counters.add_count("refused", e.count)
         for first, last, answer in memory.sort(e, is_resent=False):
             if answer is not None:
                 self._sessions.answer_client(e.stream, answer)
@@ -60,17 +60,17 @@ class RequesterReplies:
         for n in taken:
             memory.unanswered.pop(n, None)
         if taken:
-            self.offer(e.stream, refusal(e.stream, taken, e.sender, NOBODY, text))
+            self.offer_reply(e.stream, refusal(e.stream, taken, e.sender, NOBODY, text))
         others = [n for n in numbers if n not in taken]
         self.report_answer(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
-    def offer(self, stream: bytes, envelope: Envelope) -> bool:
+    def offer_reply(self, stream: bytes, envelope: Envelope) -> bool:
         """Offer a reply to the requester; return `False` if a full feed dropped it."""
         if (guest := self.guests.get(stream)) is not None:
             guest(envelope)
             return True
         session = self._sessions.by_stream.get(stream)
-        return session is None or self.arriving.offer(session, envelope)
+        return session is None or self.arriving.offer_reply(session, envelope)
 
     def owe(self, stream: bytes, answer: Answer) -> None:
         """Give a client here the answer to requests whose reply was dropped."""

@@ -75,7 +75,7 @@ class Sending(Component):
         self._faring = faring
 
     def destination_handlers(self) -> Mapping[str, HandleEnvelope]:
-        return {ADDRESS: self.send}
+        return {ADDRESS: self.send_requests}
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (on_command(Sent, self._sent), on_command(Respond, self._responded))
@@ -117,7 +117,7 @@ class Sending(Component):
 
     # --- requests of clients ----------------------------------------------------------------------------
 
-    def send(self, session: Session, envelope: Envelope, ttl: int) -> None:
+    def send_requests(self, session: Session, envelope: Envelope, ttl: int) -> None:
         """Send the messages of a client here.
 
         `ttl` is their remaining time in ms; 0 means no limit.
@@ -127,7 +127,7 @@ class Sending(Component):
         self._send(session, envelope, ttl)
 
     def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
-        """Send the messages of a session of another site; `ttl` is as in `send`."""
+        """Send the messages of a session of another site; `ttl` is as in `send_requests`."""
         if guest.stream not in self._requester.guests:
             self._sessions.others[guest.stream] = guest.answer
             self._requester.guests[guest.stream] = guest.reply
@@ -135,9 +135,9 @@ class Sending(Component):
 
     def open_of(self, guest: Guest) -> tuple[Set[int], int]:
         """Return the numbers of the open messages of that session, and their bytes."""
-        return self._open.load(guest.stream)
+        return self._open.open_numbers(guest.stream)
 
-    def leave(self, guest: Guest) -> None:
+    def forget_guest(self, guest: Guest) -> None:
         """Forget a session of another site, with its open messages."""
         self._sessions.others.pop(guest.stream, None)
         self._requester.guests.pop(guest.stream, None)
@@ -155,10 +155,10 @@ class Sending(Component):
             self._requester.refuse_all(memory, envelope, error.code, str(error))
             return
         if envelope.flags & REQUEST and isinstance(session, Session):
-            self._requester.arriving.expect(session)
+            self._requester.arriving.open_feed(session)
         for first, last, known in memory.sort(envelope, bool(envelope.flags & RESENT)):
             if known is not None:
-                self._context.counters.count("repeated", last - first + 1)
+                self._context.counters.add_count("repeated", last - first + 1)
                 self._sessions.answer_client(session.stream, known)
                 continue
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
@@ -186,7 +186,7 @@ class Sending(Component):
         for e in envelopes:
             theirs = ("/node/" + peer.node.name + "/client/", OTHERS)
             if e.domain != SENDS or e.keys != ("",) or not (e.sender == "" or e.sender.startswith(theirs)):
-                self._context.counters.count("forged")
+                self._context.counters.add_count("forged")
             else:
                 self._outcomes.deliver_replies(peer.node.uuid, e)
 

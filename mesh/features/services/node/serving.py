@@ -145,15 +145,15 @@ class ServedAddresses(Component):
     def _open(self, session: Session, command: Consume, name: str) -> None:
         address = self.addresses.get(name) or ServedAddress(name)
         if is_group(name):
-            self._members.check(name)
+            self._members.check_room(name)
         elif not (command.local_only or address.consumers):
-            self._presence.check((ADDRESS, name))
+            self._presence.check_room((ADDRESS, name))
         self.addresses[name] = address
         self._epoch += 1
         key = feed_key(session.stream, command.subscription)
 
-        def push(server: Server, portion: EnvelopeSlice) -> None:
-            self._context.out.push(session.outlet, server, portion)
+        def push(server: Server, slice_: EnvelopeSlice) -> None:
+            self._context.out.push_slice(session.outlet, server, slice_)
 
         server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
         address.servers[key] = server
@@ -170,7 +170,7 @@ class ServedAddresses(Component):
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
         self._announce_address(address)
-        session.outlet.withdraw(server)
+        session.outlet.drop_slices(server)
         for run in reversed(server.holding.take_all()):
             last = run.tag + run.n - 1
             lost = last if run.work.is_for_all else min(begun, last)
@@ -178,22 +178,22 @@ class ServedAddresses(Component):
                 address.add_first(run.part(max(lost + 1, run.tag), last).as_work())
             if run.tag <= lost:
                 text = f"{server.name} stopped serving before a reply. It may have run the request."
-                self._replies.fail(run.part(run.tag, lost), LOST, text)
+                self._replies.fail_run(run.part(run.tag, lost), LOST, text)
         for work, at in server.line:
             self._replies.skip(
                 work, at, LOST, f"{server.name} stopped serving before it accepted the message."
             )
-        for work in address.waiting():
+        for work in address.waiting_work():
             if not address.ready(work.requester):
                 address.drop(work)
-                self._replies.refuse(
+                self._replies.refuse_work(
                     work, NOBODY, f"No client serves {address.name} at {self._context.me.name} any longer."
                 )
         if address.servers:
             self._assignment.schedule(address)
         else:
             del self.addresses[address.name]
-            self._assignment.forget(address)
+            self._assignment.forget_address(address)
 
     def _gone(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
@@ -225,7 +225,7 @@ class ServedAddresses(Component):
         address = self.addresses.get(envelope.to)
         ready = address.ready(requester) if address is not None else []
         if address is None or not ready:
-            self._replies.refuse(
+            self._replies.refuse_work(
                 work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._context.me.name}."
             )
         elif (ahead := address.bytes_ahead(work)) + work.size > self._context.settings.backlog_bytes:
@@ -235,7 +235,7 @@ class ServedAddresses(Component):
             )
             if ahead:
                 text = f"The servers of {envelope.to} are too slow: {ahead:,} bytes wait for them."
-            self._replies.refuse(work, FULL, text)
+            self._replies.refuse_work(work, FULL, text)
         elif work.is_for_all:
             self._to_all(work, ready)
             self._assignment.schedule(address)
@@ -257,7 +257,7 @@ class ServedAddresses(Component):
     def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
         for server in ready:
             server.add_to_line(work)
-        self._replies.answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
+        self._replies.answer_work(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
     def tick(self) -> None:
         self._back.tick()
@@ -280,16 +280,16 @@ class ServedAddresses(Component):
             raise RemoteError(what, code="MALFORMED")
         address, server = self._of.get(session, {}).get(command.subscription, (None, None))
         if address is None or server is None or server.epoch != command.epoch:
-            self._context.counters.count("settled_late")
+            self._context.counters.add_count("settled_late")
             return
         if command.request or command.entries:
             what = f"{address_text(address.name)} is not a queue, but was settled like one"
             raise RemoteError(what, code="MALFORMED")
         if envelopes:
-            self._replies.send(server, command, envelopes[0])
+            self._replies.send_replies(server, command, envelopes[0])
         for first, last in ranges_of(command.done) if command.done else ():
             for run in server.holding.settle(first, last):
                 self._served += run.n
                 text = f"{server.name} finished the request without a reply."
-                self._replies.fail(run, "REQUEST_FAILED", text)
+                self._replies.fail_run(run, "REQUEST_FAILED", text)
         self._assignment.schedule(address)

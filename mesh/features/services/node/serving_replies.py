@@ -26,11 +26,11 @@ class ServingReplies:
         self._back = back
         self.replied = 0  # messages settled with a reply
 
-    def refuse(self, work: QueuedRequests, code: str, text: str) -> None:
+    def refuse_work(self, work: QueuedRequests, code: str, text: str) -> None:
         """Refuse the messages that were not delivered."""
-        self.answer(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
+        self.answer_work(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
 
-    def answer(
+    def answer_work(
         self, work: QueuedRequests, start: int, end: int, answer: Answer, may_wait: bool = False
     ) -> None:
         """Answer the messages at the indices `start` to `end` - 1.
@@ -48,15 +48,15 @@ class ServingReplies:
         if work.is_request:
             e = work.envelope
             numbers = e.number_list(range(at, e.count))
-            self._back.reply(work.requester, refusal(e.stream, numbers, e.sender, code, text))
+            self._back.add_reply(work.requester, refusal(e.stream, numbers, e.sender, code, text))
 
-    def fail(self, run: GivenRun, code: str, text: str) -> None:
+    def fail_run(self, run: GivenRun, code: str, text: str) -> None:
         """Send an error reply to each request of the run; messages other than requests need no reply."""
         if run.work.is_request:
             e = run.work.envelope
-            self._back.reply(run.work.requester, refusal(e.stream, run.numbers(), e.sender, code, text))
+            self._back.add_reply(run.work.requester, refusal(e.stream, run.numbers(), e.sender, code, text))
 
-    def send(self, server: Server, command: Settle, contents: Envelope) -> None:
+    def send_replies(self, server: Server, command: Settle, contents: Envelope) -> None:
         """Settle the deliveries with a reply, and send the replies."""
         if contents.props:
             check_properties(contents)
@@ -74,4 +74,4 @@ class ServingReplies:
             for envelope in replies(
                 contents, each, stream, to[stream], server.name, self._context.clock.stamp()
             ):
-                self._back.reply(requester, envelope)
+                self._back.add_reply(requester, envelope)

@@ -48,7 +48,7 @@ class SiteTransfer:
         self._looked = self._looked + len(found) if found else len(self.keys)
         return found
 
-    def send(self, topic: Topic, size: int) -> int:
+    def assign_number(self, topic: Topic, size: int) -> int:
         """Assign a number to the value of `topic`, and return it."""
         self.sent += 1
         self._open[self.sent], self._sizes[self.sent] = topic, size

@@ -64,9 +64,9 @@ class SiteViews:
 
     def __init__(self, sites: Iterable[str], now: float) -> None:
         self._sites: dict[str, _Seen] = {}
-        self.adopt(sites, now)
+        self.set_sites(sites, now)
 
-    def adopt(self, sites: Iterable[str], now: float) -> None:
+    def set_sites(self, sites: Iterable[str], now: float) -> None:
         """Set the configured sites. Removed sites are no longer reported."""
         before = self._sites
         self._sites = {site: before.get(site) or _Seen(now, word_since=now) for site in sorted(set(sites))}
@@ -108,7 +108,7 @@ class SiteViews:
         """Return whether this node, as a gateway, reaches the site now, whatever was reported."""
         return (seen := self._sites.get(site)) is not None and seen.state == "up"
 
-    def has(self, site: str, node: str) -> bool:
+    def has_member(self, site: str, node: str) -> bool:
         """Return whether this node reaches the site now and knows that node as a member of it."""
         seen = self._sites.get(site)
         return seen is not None and seen.state == "up" and any(m.name == node for m in _members(seen))

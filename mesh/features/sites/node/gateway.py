@@ -69,7 +69,7 @@ class Gateways(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(ConnEnded, self._on_conn_ended),
-            on_fact(SettingsRead, lambda _: self._connections.adopt()),
+            on_fact(SettingsRead, lambda _: self._connections.apply_settings()),
         )
 
     def connection_roles(self) -> dict[str, ConnectionRole]:
@@ -95,9 +95,9 @@ class Gateways(Component):
         }
 
     def start(self, beginning: Beginning) -> None:
-        self._connections.adopt()
+        self._connections.apply_settings()
         if self._gates and self._context.settings.keyring is None:
-            self._context.out.note("warning", f"no gateway: {NO_KEYS}")
+            self._context.out.log_line("warning", f"no gateway: {NO_KEYS}")
 
     def tick(self) -> None:
         now = self._context.clock.now
@@ -199,7 +199,7 @@ class Gateways(Component):
         if old is not None:
             self._connections.close_replaced(old.conn)
         gate.gateways[node.uuid] = Gateway(node, conn, now)
-        self._context.facts.publish(GateChanged(gate.name, old is not None))
+        self._context.facts.publish_fact(GateChanged(gate.name, old is not None))
         if gate.link.by:  # the other side allows us again
             self._connections.apply(gate, gate.link.allowed(now))
         self._connections.apply(gate, gate.link.hello(now))
@@ -218,14 +218,14 @@ class Gateways(Component):
             w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
         ):
             self._connections.close_replaced(conn)
-            gate.remove(conn)
+            gate.remove_connection(conn)
         else:
             self.on_opened(conn, w.node)
 
     def on_refused(self, conn: Conn, r: Refuse) -> None:
         """Handle a refusal, by the other side or by us."""
         gate, now = self._gates.get(conn.site), self._context.clock.now
-        if gate is not None and self._connections.remove(gate, conn):
+        if gate is not None and self._connections.remove_connection(gate, conn):
             is_lasting = r.code != "DUEL"
             self._connections.apply(
                 gate,
@@ -237,7 +237,7 @@ class Gateways(Component):
     def _keep_alive(self, gate: SiteConnection, gateway: Gateway) -> None:
         now = self._context.clock.now
         if now >= gateway.silent_at:
-            self._context.out.note("info", f"{gateway.node.name} of the site {gate.name} does not answer")
+            self._context.out.log_line("info", f"{gateway.node.name} of the site {gate.name} does not answer")
             self._on_disconnected(gate, gateway.conn)
         elif now >= gateway.said + PING:
             gateway.said = now
@@ -250,7 +250,7 @@ class Gateways(Component):
 
     def _on_disconnected(self, gate: SiteConnection, conn: Conn) -> None:
         self._context.out.hang_up(conn)
-        if self._connections.remove(gate, conn):
+        if self._connections.remove_connection(gate, conn):
             self._connections.apply(gate, gate.link.disconnected(self._context.clock.now))
 
     def _me(self) -> Introduction:

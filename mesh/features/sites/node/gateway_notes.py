@@ -31,19 +31,19 @@ class GatewayNotes(Component):
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            on_fact(ServersChanged, lambda fact: self.read(fact.name) if fact.kind == SITE else None),
+            on_fact(ServersChanged, lambda fact: self.read_notes(fact.name) if fact.kind == SITE else None),
             on_fact(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
         )
 
-    def of(self, site: str) -> Mapping[bytes, bytes]:
+    def notes_of(self, site: str) -> Mapping[bytes, bytes]:
         """Return the notes of the gateways that are linked with the site."""
         return self._notes.get(site, {})
 
-    def choose(self, site: str, stream: bytes) -> bytes | None:
+    def choose_gateway(self, site: str, stream: bytes) -> bytes | None:
         """Return the uuid of the gateway that forwards `stream` to the site, or `None` if there is none."""
-        return gateway(stream, site, self.of(site), self._context.settings.site.relays)
+        return gateway(stream, site, self.notes_of(site), self._context.settings.site.relays)
 
-    def read(self, site: str) -> None:
+    def read_notes(self, site: str) -> None:
         """Read the current notes, and report a change. Reading keeps the notes up to date for a while."""
         self._replace(site, self._transit.announced(site))
 
@@ -52,7 +52,7 @@ class GatewayNotes(Component):
         if now:
             self._notes[site] = now
         if now != before:
-            self._context.facts.publish(ExitsChanged(site, frozenset(broken(before, now))))
+            self._context.facts.publish_fact(ExitsChanged(site, frozenset(broken(before, now))))
 
     def _logged_out(self, uuid: bytes) -> None:
         for site, notes in list(self._notes.items()):

@@ -237,7 +237,7 @@ class GatewayRelay(Component):
         answers, self._answers = self._answers, {}
         for (source, site), outcomes in answers.items():
             if source == self._context.me.uuid:
-                self._context.facts.publish(SiteAnswered(site, tuple(outcomes), source))
+                self._context.facts.publish_fact(SiteAnswered(site, tuple(outcomes), source))
             elif (peer := self._neighbours.peers.get(source)) is not None:
                 say_relayed(self._context, peer.data, site, outcomes)
 

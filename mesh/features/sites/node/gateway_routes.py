@@ -79,7 +79,7 @@ class GatewayRoutes(Component):
 
         def heard() -> None:
             self._used[site] = self._context.clock.now
-            self._notes.read(site)
+            self._notes.read_notes(site)
             then()
 
         if site not in self._context.settings.site.ways or self.is_known(site):
@@ -89,11 +89,11 @@ class GatewayRoutes(Component):
 
     def able(self, site: str) -> list[bytes]:
         """Return the uuids of the gateways to the site that can accept a direct message now."""
-        return [uuid for uuid in self._notes.of(site) if self._is_able(uuid)]
+        return [uuid for uuid in self._notes.notes_of(site) if self._is_able(uuid)]
 
-    def has(self, site: str, uuid: bytes) -> bool:
+    def has_gateway(self, site: str, uuid: bytes) -> bool:
         """Return whether that node is a gateway to the site, as of the last lookup."""
-        return uuid in self._notes.of(site)
+        return uuid in self._notes.notes_of(site)
 
     def _is_able(self, uuid: bytes) -> bool:
         if uuid == self._context.me.uuid:

@@ -164,7 +164,7 @@ class IndirectSites(Component):
         if self._via(said.name) == gate.name != said.name:
             self._see(uuid, gateway, said.name)
             if was != gateway.reaches(said.name):
-                self._context.facts.publish(ReachChanged(said.name, was))
+                self._context.facts.publish_fact(ReachChanged(said.name, was))
 
     def _see(self, uuid: bytes, gateway: Gateway, site: str) -> None:
         said, views, now = (

@@ -39,7 +39,7 @@ class OutboundSites:
         self._marking = marking
         self.by_name: dict[str, Outbound] = {}
 
-    def replace(self, sites: dict[str, Outbound]) -> None:
+    def set_sites(self, sites: dict[str, Outbound]) -> None:
         """Set the configured sites; the caller closes the feeds of those that are missing."""
         self.by_name = sites
 

@@ -33,7 +33,7 @@ class SiteParts(FeatureParts):
     def __init__(self, k: Parts) -> None:
         context, disk, n, router, presence = k.context, k.disk, k.neighbours, k.router, k.presence
         gateways = self.gateways = Gateways(
-            context, k.dialler, lambda: [peer.node.name for peer in n.alive()], presence
+            context, k.dialler, lambda: [peer.node.name for peer in n.living_peers()], presence
         )
         answering = self.answering = Answering(context, gateways)
         transit = self.transit = GatewayRelay(context, gateways, presence, n)

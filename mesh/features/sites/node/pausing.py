@@ -106,4 +106,4 @@ class Pausing(Component):
             self._rows.pop(row.name, None)
         behind = [site for site, way in self._context.settings.site.ways.items() if way == row.name != site]
         for site in (row.name, *behind):
-            self._context.facts.publish(PauseChanged(site))
+            self._context.facts.publish_fact(PauseChanged(site))

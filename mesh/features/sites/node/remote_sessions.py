@@ -150,7 +150,7 @@ class RemoteSessions(Component):
         self._refuse(conn, part, MessageTooLarge(f"The message is too large: {most}.", hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
-        self._context.counters.count("refused", e.count)
+        self._context.counters.add_count("refused", e.count)
         self._add_outcome(
             conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error)))
         )
@@ -209,7 +209,7 @@ class RemoteSessions(Component):
     def _leave_if_idle(self, alias: bytes) -> None:
         """Forget the visit if none of its connections waits for an answer or reply."""
         if not self._visits[alias].conns:
-            self._requests.leave(self._visits.pop(alias).guest)
+            self._requests.forget_guest(self._visits.pop(alias).guest)
 
     def on_second(self) -> None:
         """Forget answered messages, and visits that wait for nothing, and recount the load."""

@@ -170,7 +170,7 @@ class SiteRequests(Component):
         due, self._due = self._due, {}
         for conn, whole in due.items():
             for batch in batches(whole):
-                self._context.counters.count("forwarded", sum(envelope.count for envelope, _ in batch))
+                self._context.counters.add_count("forwarded", sum(envelope.count for envelope, _ in batch))
                 self._context.out.send(conn, sends(batch), [envelope for envelope, _ in batch])
 
     def _refuse(self, requester: Requester, e: Envelope, code: str, text: str) -> None:
@@ -208,7 +208,7 @@ class SiteRequests(Component):
             home = f"{OTHERS}{self._context.settings.site.name}"
             site = self._site_of(gate, e)
             if site is None or e.domain != SENDS or e.keys != ("",) or not is_foreign(e.to):
-                self._context.counters.count("forged")
+                self._context.counters.add_count("forged")
                 continue
             to = e.to.removeprefix(home) if is_of(self._context.settings.site.name, e.to) else e.to
             numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
@@ -221,12 +221,12 @@ class SiteRequests(Component):
                     came.setdefault(trip, []).append(place)
             for trip, places in came.items():
                 reply = replace(e.cut(places), to=to, flags=REPLY, route=(), low=1)
-                self._back.reply(trip.requester, reply)
+                self._back.add_reply(trip.requester, reply)
                 if not trip.flags & EVERY:
                     self._drop(e.stream, [numbers[place] for place in places])
             late = e.count - sum(map(len, came.values()))
             if late:
-                self._context.counters.count("late_replies", late)
+                self._context.counters.add_count("late_replies", late)
 
     def _site_of(self, gate: SiteConnection, e: Envelope) -> str | None:
         """Return the site of the replying client, "" for the mesh itself, or None for a forged sender."""

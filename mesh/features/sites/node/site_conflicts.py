@@ -190,7 +190,7 @@ class SiteConflicts(Component):
         envelope = letter.envelope(
             self._stream, self._number, conflict_key(key, domain), "", self._context.me.name
         )
-        self._router.publish(self._stream, envelope, lambda answer: None)
+        self._router.publish_here(self._stream, envelope, lambda answer: None)
 
 
 def _outline(envelope: Envelope) -> Envelope:

@@ -85,7 +85,7 @@ class SiteConnection:
         """Return the uuid of the gateway at the other end of a connection in use. Raises: StopIteration."""
         return next(uuid for uuid, each in self.gateways.items() if each.conn is conn)
 
-    def remove(self, conn: Conn) -> bool:
+    def remove_connection(self, conn: Conn) -> bool:
         """Remove a connection, and return whether the site has none left.
 
         The result is `False` if the connection was unknown.

@@ -33,7 +33,7 @@ class SiteConnections:
         self.keys: Mapping[str, SiteKeys] = {}  # of sites that may be dialed
         self.by_name: dict[str, SiteConnection] = {}
 
-    def adopt(self) -> None:
+    def apply_settings(self) -> None:
         """Apply the sites of the settings.
 
         Connections with sites that remain stay open. A site with other addresses or keys is dialed again.
@@ -45,7 +45,7 @@ class SiteConnections:
         for gate in [gate for name, gate in self.by_name.items() if name not in wanted]:
             self._drop(gate, *gate.conns())
             del self.by_name[gate.name]
-        self._views.adopt(s.ways, self._context.clock.now)
+        self._views.set_sites(s.ways, self._context.clock.now)
         for name, addresses in wanted.items():
             known = self.by_name.get(name)
             if known is None or (known.addresses, before.get(name)) != (addresses, self.keys.get(name)):
@@ -68,7 +68,7 @@ class SiteConnections:
         for conn in (gate.dial, *conns):
             if conn is not None:
                 self._context.out.send(conn, Bye(REPLACED))
-                self.remove(gate, conn)
+                self.remove_connection(gate, conn)
                 self._context.out.hang_up(conn)
 
     def apply(self, gate: SiteConnection, actions: tuple[LinkAction, ...]) -> None:
@@ -79,20 +79,20 @@ class SiteConnections:
             elif action is LinkAction.HANG_UP:
                 for conn in (gate.dial, *gate.conns()):
                     if conn is not None:
-                        self.remove(gate, conn)
+                        self.remove_connection(gate, conn)
                         self._context.out.hang_up(conn)
             elif action is LinkAction.NOTE:
                 state = gate.link.describe(self._context.clock.now)
                 self._context.event("site", f"{gate.name}: {state}: {gate.link.reason}", level="warning")
         self._context.clock.wake(gate.link.deadline())
 
-    def remove(self, gate: SiteConnection, conn: Conn) -> bool:
+    def remove_connection(self, gate: SiteConnection, conn: Conn) -> bool:
         """Remove a connection, and return whether the site has none left; False if it was removed before."""
         was_open = gate.has(conn)
         uuid = gate.uuid_of(conn) if was_open else b""
-        is_last = gate.remove(conn)
+        is_last = gate.remove_connection(conn)
         if was_open:
-            self._context.facts.publish(GateChanged(gate.name, True))
+            self._context.facts.publish_fact(GateChanged(gate.name, True))
             for site in (gate.name, *self._behind(gate)):
                 self._views.drop_gateway(uuid, self._context.clock.now, site)
             self._context.clock.wake(self._views.deadline())

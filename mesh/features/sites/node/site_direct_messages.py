@@ -180,7 +180,7 @@ class SiteDirectMessages(Component):
                 left = leaving(part, self._context.settings.site.name, min(part.low, low))
                 going.setdefault(way, []).append(left)
         for way, envelopes in going.items():
-            self._context.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
+            self._context.counters.add_count("forwarded", sum(envelope.count for envelope in envelopes))
             if way == self._context.me.uuid:
                 self._transit.forward(way, site, envelopes)
             else:
@@ -197,7 +197,7 @@ class SiteDirectMessages(Component):
 
     def _on_site_answered(self, fact: SiteAnswered) -> None:
         hop, onward = way_to(fact.site), self._forwarder.onward
-        for outcome in fact.outcomes if self._exits.has(fact.site, fact.by) else ():
+        for outcome in fact.outcomes if self._exits.has_gateway(fact.site, fact.by) else ():
             a = outcome.answer
             for entry, first, last in onward.find_answered(outcome.stream, a.domain, a.first, a.last):
                 if hop in entry.lacking:  # unexpected answers change nothing
@@ -229,7 +229,7 @@ class SiteDirectMessages(Component):
         if first is None:
             self._trials.drop(sending)
         else:
-            self._trials.begin(sending, first.serial)
+            self._trials.begin_attempt(sending, first.serial)
             self._forwarder.onward.requeue(sending[0], (first,))
         self._forwarder.shipping.schedule_send(sending[0])
 

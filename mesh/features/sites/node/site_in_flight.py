@@ -26,7 +26,7 @@ WAITS = "FORWARD_WARNING"  # in transit, so not a final answer
 class PartlySent(Struct, eq=False):
     """A slice that leaves for a site, with the numbers that have no final answer yet."""
 
-    parcel: StoredEnvelope
+    stored: StoredEnvelope
     envelope: Envelope
     left: Ranges = field(default_factory=Ranges)
     was_sent: bool = False  # to a gateway: may have arrived
@@ -39,24 +39,24 @@ class SiteInFlight:
         self.streams = InFlight[bytes, PartlySent, bytes]()  # by stream and domain; the routes are gateways
         self._promises = Promises()
 
-    def offer(self, portion: EnvelopeSlice) -> None:
+    def promise_slice(self, slice_: EnvelopeSlice) -> None:
         """Promise the messages of a slice to the site."""
-        envelope = _wanted(portion)
+        envelope = _wanted(slice_)
         for first, last in envelope.ranges():
-            self._promises.open(stream_key(envelope), first, last)
+            self._promises.add_numbers(stream_key(envelope), first, last)
 
     def drop(self, envelope: Envelope) -> None:
         """Withdraw the promise for messages that will not be sent, as they were dropped or have expired."""
         for first, last in envelope.ranges():
             self._promises.close(stream_key(envelope), first, last)
 
-    def send(self, portion: EnvelopeSlice) -> PartlySent:
+    def add_slice(self, slice_: EnvelopeSlice) -> PartlySent:
         """Add a slice that is about to be sent, and return it with its unanswered numbers."""
-        given = PartlySent(portion.parcel, _wanted(portion))
+        given = PartlySent(slice_.stored, _wanted(slice_))
         given.left = self.streams.record_kept(stream_key(given.envelope), given, given.envelope.ranges())
         return given
 
-    def withdraw(self, given: PartlySent) -> None:
+    def drop_slice(self, given: PartlySent) -> None:
         """Drop a slice that was never sent and will not be, with its promise."""
         self.streams.drop(stream_key(given.envelope), given)
         given.left = Ranges()
@@ -81,7 +81,7 @@ class SiteInFlight:
         """
         return self._promises.low(stream_key(envelope), publishers)
 
-    def answered(self, stream: bytes, answer: Answer) -> list[AnsweredPart[PartlySent]]:
+    def settle_answer(self, stream: bytes, answer: Answer) -> list[AnsweredPart[PartlySent]]:
         """Settle the numbers of a final answer, and return them with the slices concerned.
 
         A FORWARD_WARNING and unexpected answers change nothing.
@@ -114,6 +114,6 @@ def answer_key(stream: bytes, answer: Answer) -> bytes:
     return stream + answer.domain.encode(errors="surrogatepass")
 
 
-def _wanted(portion: EnvelopeSlice) -> Envelope:
-    envelope = portion.parcel.envelope
-    return envelope if portion.indices is None else envelope.cut(portion.indices)
+def _wanted(slice_: EnvelopeSlice) -> Envelope:
+    envelope = slice_.stored.envelope
+    return envelope if slice_.indices is None else envelope.cut(slice_.indices)

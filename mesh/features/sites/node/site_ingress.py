@@ -78,7 +78,7 @@ class SiteIngress(Component):
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
         total = self._dropped[site] = self._dropped.get(site, 0) + dropped
-        self._context.facts.publish(MissedFromSite(neighbour, dropped))
+        self._context.facts.publish_fact(MissedFromSite(neighbour, dropped))
         if self._warnings.setdefault(site, Seldom(TOLD_AGAIN)).allows(self._context.clock.now):
             text = f"{site} discarded {count(total, 'message')} for this site: its buffer was full"
             self._context.event("site", text, level="warning")
@@ -130,5 +130,5 @@ class SiteIngress(Component):
         return short_parts(envelope, most, too_long)
 
     def _refuse(self, origin: FromSite, envelope: Envelope, error: LocalError) -> None:
-        self._context.counters.count("refused", envelope.count)
+        self._context.counters.add_count("refused", envelope.count)
         origin.answer(envelope.stream, refusal(envelope, error))

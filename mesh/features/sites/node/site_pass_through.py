@@ -90,7 +90,7 @@ class SitePassThrough(Component):
         s = self._context.settings.site
         for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
-                self._notes.read(site)
+                self._notes.read_notes(site)
 
     # --- to the third site ------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class SitePassThrough(Component):
                     way = self._note(command.site, waiter, alias)
                     going.setdefault(way, []).append(passing(alias, here, hop))
             if error is not None:
-                self._context.counters.count("refused", alias.count)
+                self._context.counters.add_count("refused", alias.count)
                 self._answering.send_answer(origin, alias.stream, refusal(alias, error), command.site)
         self._ship(command, going)
 
@@ -165,13 +165,13 @@ class SitePassThrough(Component):
 
     def _is_under_way(self, site: str, waiter: PassingWaiter, e: Envelope) -> bool:
         flight = self._flights.get(site)  # no entry is made: the site may be unknown
-        return flight is not None and flight.covers((e.stream, e.domain), waiter, e.first, e.last)
+        return flight is not None and flight.has_range((e.stream, e.domain), waiter, e.first, e.last)
 
     def _gateway_of(self, site: str, envelope: Envelope) -> bytes | None:
         way = self._flights[site].route_of((envelope.stream, envelope.domain))
         if way is None:
-            self._notes.read(site)
-            way = self._notes.choose(site, envelope.stream)
+            self._notes.read_notes(site)
+            way = self._notes.choose_gateway(site, envelope.stream)
         return way
 
     def _note(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bytes:

@@ -92,7 +92,7 @@ class SiteRelay(Component):
 
     def has_way(self, site: str) -> bool:
         """Return whether a gateway of this site is linked with that site."""
-        return site in self._outbound.by_name and bool(self._notes.of(site))
+        return site in self._outbound.by_name and bool(self._notes.notes_of(site))
 
     def is_through(self, site: str) -> bool:
         """Return whether everything that waited for the site has left; False for an unknown site."""
@@ -103,13 +103,13 @@ class SiteRelay(Component):
         e = value.envelope
         return self._outbound.by_name[site].feed.in_flight.is_open(e.stream + e.domain.encode(), value.number)
 
-    def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
+    def send_envelopes(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
         """Send envelopes that another component keeps.
 
         The caller checks that a gateway is linked with the site.
         """
         if envelopes:
-            way = self._notes.choose(site, stream)
+            way = self._notes.choose_gateway(site, stream)
             assert way is not None  # the caller has checked for a route
             self._sender.ship(site, way, envelopes)
 
@@ -144,11 +144,11 @@ class SiteRelay(Component):
     def _adopt(self) -> tuple[list[Outbound], list[Outbound]]:
         """Apply the sites of the settings, and return the added and the removed ones."""
         sizes, before = self._context.settings.site.outboxes, self._outbound.by_name
-        self._sinks.adopt()
+        self._sinks.apply_settings()
         now = {site: before.get(site) or Outbound(self._feed(site, size)) for site, size in sizes.items()}
-        self._outbound.replace(now)
+        self._outbound.set_sites(now)
         for site, out in now.items():
-            out.feed.adopt(sizes[site], site in self._context.settings.site.rejecting)
+            out.feed.set_limit(sizes[site], site in self._context.settings.site.rejecting)
         new = [out for site, out in now.items() if site not in before]
         return new, [out for site, out in before.items() if site not in now]
 
@@ -159,7 +159,7 @@ class SiteRelay(Component):
             self._give_up(out.feed)
         for out in new:
             out.feed.position = self._router.shelf.next_position - 1
-            self._notes.read(out.feed.site)
+            self._notes.read_notes(out.feed.site)
             self._outbound.write_position(out.feed)
 
     def _give_up(self, feed: SiteFeed) -> None:
@@ -173,7 +173,7 @@ class SiteRelay(Component):
 
     def on_second(self) -> None:
         for site, out in self._outbound.by_name.items():
-            self._notes.read(site)  # keeps the gateways up to date
+            self._notes.read_notes(site)  # keeps the gateways up to date
             self._outbound.expire(out, out.feed.drop_expired())
         self._expire_waiting()
 

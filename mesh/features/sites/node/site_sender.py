@@ -91,7 +91,7 @@ class SiteSender(Component):
                 self._send_unsent(sites[site])
 
     def _send_unsent(self, out: Outbound) -> None:
-        if not out.unsent or not self._notes.of(out.feed.site):
+        if not out.unsent or not self._notes.notes_of(out.feed.site):
             return
         going: dict[bytes, list[Envelope]] = {}
         unsent, out.unsent = out.unsent, {}
@@ -116,7 +116,7 @@ class SiteSender(Component):
         flight = out.feed.in_flight.streams
         way = flight.route_of(key)
         if way is None:
-            way = self._notes.choose(out.feed.site, key[:STREAM])
+            way = self._notes.choose_gateway(out.feed.site, key[:STREAM])
             assert way is not None  # checked by the caller
             flight.assign_route(key, way)
         return way
@@ -150,7 +150,7 @@ class SiteSender(Component):
 
     def _on_exits_changed(self, fact: ExitsChanged) -> None:
         if (out := self._outbound.by_name.get(fact.site)) is not None:
-            self._marking.sees(fact.site, self._notes.of(fact.site).values())
+            self._marking.sees(fact.site, self._notes.notes_of(fact.site).values())
             self._requeue_in_flight(out, fact.lost)
 
     def _requeue_in_flight(self, out: Outbound, lost: Collection[bytes]) -> None:
@@ -165,7 +165,7 @@ class SiteSender(Component):
     # --- answers ----------------------------------------------------------------------------------------
 
     def _on_relayed(self, peer: Peer, command: Relayed) -> None:
-        self._context.facts.publish(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
+        self._context.facts.publish_fact(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
 
     def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
         if (out := self._outbound.by_name.get(site)) is not None:

@@ -34,7 +34,7 @@ class SiteSinks(Component):
     def message_sinks(self) -> Sequence[MessageSinks]:
         return (self,) if self._context.settings.site.name else ()
 
-    def adopt(self) -> None:
+    def apply_settings(self) -> None:
         """Apply the selection of the settings; the caller applies the sites."""
         self._selection = self._context.settings.site.selection
         self._known.clear()

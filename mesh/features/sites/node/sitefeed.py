@@ -55,7 +55,7 @@ class SiteFeed(Feed):
         super().__init__(
             site_key(site),
             credit,
-            lambda feed, portion: self._leave(portion),
+            lambda feed, slice_: self._leave(slice_),
             released,
             wall=wall,
             paging=paging,
@@ -79,16 +79,16 @@ class SiteFeed(Feed):
         self._ahead = 0  # last settled position in `_parked`
         self._may_expire = False  # whether any waiting message can expire
 
-    def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        parcel, dropped = portion.parcel, self.dropped
-        is_owed = self._not_owed is None or parcel.position not in self._not_owed
-        if not (is_owed and may_leave(parcel.envelope)):  # kept in the log for other sinks
-            self._release(parcel)
+    def offer(self, slice_: EnvelopeSlice, now: float) -> None:
+        stored, dropped = slice_.stored, self.dropped
+        is_owed = self._not_owed is None or stored.position not in self._not_owed
+        if not (is_owed and may_leave(stored.envelope)):  # kept in the log for other sinks
+            self._release(stored)
             return
-        self.in_flight.offer(portion)
-        self._may_expire |= parcel.envelope.expires > 0
-        super().offer(portion, now)
-        if portion.is_persistent and self.dropped == dropped:
+        self.in_flight.promise_slice(slice_)
+        self._may_expire |= stored.envelope.expires > 0
+        super().offer(slice_, now)
+        if slice_.is_persistent and self.dropped == dropped:
             self.passed_over.end_run()
 
     def resumes(self, position: int, passed_over: SkippedPositions) -> None:
@@ -102,7 +102,7 @@ class SiteFeed(Feed):
         """End the restore phase: messages offered after this call are new."""
         self._not_owed = None
 
-    def adopt(self, size: int, rejects: bool) -> None:
+    def set_limit(self, size: int, rejects: bool) -> None:
         """Set the limit to `size` bytes, without dropping waiting messages.
 
         `rejects` means that messages without room are refused to their publisher.
@@ -129,7 +129,7 @@ class SiteFeed(Feed):
 
     def apply_answer(self, stream: bytes, answer: Answer, now: float) -> list[AnsweredPart[PartlySent]]:
         """Apply an answer of the site, and return the slices that it concerns, with their numbers."""
-        found = self.in_flight.answered(stream, answer)
+        found = self.in_flight.settle_answer(stream, answer)
         for given, _, _, _ in found:
             if not given.left and given in self._parked:
                 self._unpark(given)
@@ -154,14 +154,14 @@ class SiteFeed(Feed):
     def _recall(self, given: PartlySent) -> EnvelopeSlice:
         """Remove a slice from the window, even if earlier slices are still in it."""
         self._flight.sent -= 1  # else it would be settled next
-        return self._flight.remove(self._row.pop(given))
+        return self._flight.remove_slice(self._row.pop(given))
 
     def _unpark(self, given: PartlySent) -> None:
-        portion = self._parked.pop(given)
-        self._ahead = max(self._ahead, portion.parcel.position)
-        self.delivered += portion.messages
+        slice_ = self._parked.pop(given)
+        self._ahead = max(self._ahead, slice_.stored.position)
+        self.delivered += slice_.messages
         self._settle()
-        self._release(portion.parcel)
+        self._release(slice_.stored)
 
     def _settle(self) -> None:
         """Advance the position to the last one before all open messages."""
@@ -171,8 +171,8 @@ class SiteFeed(Feed):
 
     def is_void(self, given: PartlySent) -> bool:
         """Return whether the slice left the backlog, was never sent, and has expired."""
-        portion = None if given.was_sent else self._row.get(given)
-        return portion is not None and portion.is_void(self._wall())
+        slice_ = None if given.was_sent else self._row.get(given)
+        return slice_ is not None and slice_.is_void(self._wall())
 
     def drop_expired(self) -> list[PartlySent]:
         """Return the slices that have expired and were never sent."""
@@ -181,11 +181,11 @@ class SiteFeed(Feed):
     def expire(self, void: Iterable[PartlySent]) -> None:
         """Drop expired slices, so that they use no room and block no others."""
         for given in void:
-            self.in_flight.withdraw(given)
-            portion = self._recall(given)
-            self._ahead = max(self._ahead, portion.parcel.position)
-            super()._leave_out(portion, portion.every)
-            self._release(portion.parcel)
+            self.in_flight.drop_slice(given)
+            slice_ = self._recall(given)
+            self._ahead = max(self._ahead, slice_.stored.position)
+            super()._leave_out(slice_, slice_.every)
+            self._release(slice_.stored)
         self._settle()
         self.pump()
 
@@ -198,9 +198,9 @@ class SiteFeed(Feed):
         if not self._may_expire:
             return
         wall = self._wall()
-        for portion in self._backlog.take_void(lambda portion: portion.is_void(wall)):
-            self._leave_out(portion, portion.every)
-            self._release(portion.parcel)  # not settled: earlier ones still wait
+        for slice_ in self._backlog.take_void(lambda slice_: slice_.is_void(wall)):
+            self._leave_out(slice_, slice_.every)
+            self._release(slice_.stored)  # not settled: earlier ones still wait
         self._backlog.fetch_void(wall, then, self.credit.bytes)
         self.pump()
 
@@ -236,37 +236,37 @@ class SiteFeed(Feed):
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
         return super().holds(stream, domain, number) or self._parked.holds(stream, domain, number)
 
-    def _leave(self, portion: EnvelopeSlice) -> None:
-        given = self.in_flight.send(portion)
-        self._row[given] = portion
+    def _leave(self, slice_: EnvelopeSlice) -> None:
+        given = self.in_flight.add_slice(slice_)
+        self._row[given] = slice_
         self._leaves(self, given)
 
-    def _settle_slice(self, portion: EnvelopeSlice) -> None:
-        parcel = portion.parcel
-        if parcel.own:
-            self._passed = max(self._passed, parcel.position)
+    def _settle_slice(self, slice_: EnvelopeSlice) -> None:
+        stored = slice_.stored
+        if stored.own:
+            self._passed = max(self._passed, stored.position)
             self._settle()
-        self._release(parcel)
+        self._release(stored)
 
     def _take_everything(self) -> list[EnvelopeSlice]:
         self._row = {}
         return [*self._parked.take_all(), *super()._take_everything()]
 
-    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
-        is_persistent = portion.is_persistent
+    def _finds_room(self, slice_: EnvelopeSlice, now: float) -> bool:
+        is_persistent = slice_.is_persistent
         # With `rejects`, persistent messages that were being written when the limit was reached have been
         # accepted, or will be.
         is_kept = self._not_owed is not None or (self.rejects and is_persistent)
         return is_kept or self.has_room(is_persistent)
 
-    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        self.in_flight.drop(portion.parcel.envelope.cut(void))
-        super()._leave_out(portion, void)
+    def _leave_out(self, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
+        self.in_flight.drop(slice_.stored.envelope.cut(void))
+        super()._leave_out(slice_, void)
 
-    def _drop(self, portion: EnvelopeSlice, why: str) -> int:
-        if portion.parcel.is_here:  # else its contents are unknown
-            self.in_flight.drop(portion.parcel.envelope.cut(portion.every))
-        place = portion.parcel.position
+    def _drop(self, slice_: EnvelopeSlice, why: str) -> int:
+        if slice_.stored.is_here:  # else its contents are unknown
+            self.in_flight.drop(slice_.stored.envelope.cut(slice_.every))
+        place = slice_.stored.position
         if place and why == "OVERRUN":
             self._passes(self.passed_over.add(place), place)
-        return super()._drop(portion, why)
+        return super()._drop(slice_, why)

@@ -126,14 +126,14 @@ class TransferMarks(Component):
         """Begin no transfer to the site until a client requests one, or the site has a new store."""
         self._put_off.add(site)
 
-    def clear(self, site: str) -> None:
+    def remove_mark(self, site: str) -> None:
         """Remove the mark of the site."""
         self._marks.pop(site, None)
         self._disk.later(TABLE, site.encode(), Delete(TABLE, site.encode()))
 
     def forget_site(self, site: str) -> None:
         """Forget the mark and the stores of a site that is no longer configured."""
-        self.clear(site)
+        self.remove_mark(site)
         self._put_off.discard(site)
         self._stores.pop(site, None)
         self._shown.pop(site, None)

@@ -165,9 +165,11 @@ class Transferring(Component):
         looked = transfer.next_keys(LOOKED)
         for value in self._values(site, looked):
             going.append(
-                self._leaving(transfer, transfer.send((value.key, value.envelope.domain), value.size), value)
+                self._leaving(
+                    transfer, transfer.assign_number((value.key, value.envelope.domain), value.size), value
+                )
             )
-        self._relaying.send(site, transfer.stream, going)
+        self._relaying.send_envelopes(site, transfer.stream, going)
         if transfer.is_over:
             self._is_done(site, transfer)
         elif looked:
@@ -239,7 +241,7 @@ class Transferring(Component):
         if self._marking.dropped_count(site) > transfer.dropped:  # more was dropped meanwhile
             self._context.clock.wake(self._context.clock.now)
             return
-        self._marking.clear(site)
+        self._marking.remove_mark(site)
         text = f"{site} has received all its retained values: {transfer.sent:,}"
         refused = f", of which it refused {transfer.refused:,}" if transfer.refused else ""
         ahead = f"; {transfer.ahead:,} stay here, because their timestamps are far in the future"

@@ -31,24 +31,24 @@ class WaitingAtSite:
 
     @property
     def messages(self) -> int:
-        return sum(portion.messages for portion in self._portions.values())
+        return sum(slice_.messages for slice_ in self._portions.values())
 
     def has_room(self, window: Credit) -> bool:
         """Return whether one more slice may wait at the site."""
         return len(self) < PARKED * window.items and self.bytes < PARKED * window.bytes
 
-    def add(self, given: PartlySent, portion: EnvelopeSlice) -> None:
-        place = portion.parcel.position
-        self._portions[given] = portion
-        self.bytes += portion.size
+    def add(self, given: PartlySent, slice_: EnvelopeSlice) -> None:
+        place = slice_.stored.position
+        self._portions[given] = slice_
+        self.bytes += slice_.size
         if place:
             self._places.add(place, place)
 
     def pop(self, given: PartlySent) -> EnvelopeSlice:
-        portion = self._portions.pop(given)
-        self.bytes -= portion.size
-        self._places.remove(portion.parcel.position, portion.parcel.position)
-        return portion
+        slice_ = self._portions.pop(given)
+        self.bytes -= slice_.size
+        self._places.remove(slice_.stored.position, slice_.stored.position)
+        return slice_
 
     def take_all(self) -> list[EnvelopeSlice]:
         return [self.pop(given) for given in list(self)]
@@ -58,4 +58,4 @@ class WaitingAtSite:
         return min(passed, self._places.bottom() - 1) if self._places else passed
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        return any(portion.holds(stream, domain, number) for portion in self._portions.values())
+        return any(slice_.holds(stream, domain, number) for slice_ in self._portions.values())

@@ -108,19 +108,19 @@ class LineBench(DeskBench):
 
     def dialled(self, access: Access = ACCESS) -> Any:
         """Open the connection, let it find its node, and return the promise that it is up."""
-        promise = self.line.open(waits=False)
+        promise = self.line.connect(waits=False)
         self.find(access)
         return promise
 
     def find(self, access: Access = ACCESS) -> None:
         assert self.wait()[-1] == Find()
-        self.context.begin(self.context.now)
+        self.context.set_time(self.context.now)
         self.line.found(access)
         self.wait()
 
     def hear(self, command: c.Command) -> None:
         """Receive a command from the node on the current connection."""
-        self.context.begin(self.context.now)
+        self.context.set_time(self.context.now)
         assert self.line.hears(self.line.key)
         self.line.heed(command)
         self.wait()
@@ -147,7 +147,7 @@ class CoreBench(DeskBench):
     def __init__(self, timeout: float = 10.0) -> None:
         super().__init__()
         self.core = ClientCore(self.context, ("joe", 0, False), KEY, timeout)
-        self.core.line.open(waits=False)
+        self.core.line.connect(waits=False)
         self.connect()
         self.done.clear()
 

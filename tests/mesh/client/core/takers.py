@@ -35,8 +35,8 @@ class Bench(CoreBench):
         super().__init__()
         self.seq = self.epoch = 0
         self.again_with(WELCOME)
-        self.it: QueueConsumption = self.core.queues.make(7, "queue/jobs", credit, "", lease)
-        self.entered: Promise = self.core.queues.enter(self.it)
+        self.it: QueueConsumption = self.core.queues.new_consumer(7, "queue/jobs", credit, "", lease)
+        self.entered: Promise = self.core.queues.register(self.it)
         self.wait()
 
     def again_with(self, welcome: c.Welcome, boot: int = 1) -> None:
@@ -73,9 +73,9 @@ class Bench(CoreBench):
         return [(each[0], each[1]) for each in found if each is not None]
 
     def say(self, what: int, *of: tuple[DeliveredEnvelope, int], delay: int = 0, reason: str = "") -> Promise:
-        for lot, place in of:
-            self.it.check(lot, place)
-        return self.it.settle_messages(what, [(lot, [place]) for lot, place in of], delay, reason)
+        for queued, place in of:
+            self.it.check_settleable(queued, place)
+        return self.it.settle_messages(what, [(queued, [place]) for queued, place in of], delay, reason)
 
     def settled(self) -> list[c.Settle]:
         """Return all SETTLE commands since the last call, and check that a node can read them."""
@@ -97,7 +97,7 @@ def opened(credit: int = 100, lease: int = 0) -> Bench:
 
 
 def counts(taken: Sequence[tuple[DeliveredEnvelope, int]]) -> list[int]:
-    return [lot.counts[place] for lot, place in taken]
+    return [queued.counts[place] for queued, place in taken]
 
 
 def is_open(promise: Any) -> bool:

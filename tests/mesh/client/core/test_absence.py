@@ -16,7 +16,7 @@ def waiting(bench: DeskBench) -> list[str]:
 
 
 def post(bench: CoreBench) -> None:
-    bench.core.publisher.post("k", b"x", "", 0, b"", 0)
+    bench.core.publisher.append_message("k", b"x", "", 0, b"", 0)
 
 
 def test_after_5_seconds_it_is_said_what_waits_and_then_each_minute() -> None:
@@ -38,7 +38,7 @@ def test_after_5_seconds_it_is_said_what_waits_and_then_each_minute() -> None:
 def test_what_has_not_left_yet_waits_too_and_who_reads() -> None:
     bench = CoreBench()
     subscriptions = bench.core.subscriptions
-    subscriptions.enter(subscriptions.make(c.Query("exact", "k", ""), True, Terms()))
+    subscriptions.register(subscriptions.new_subscription(c.Query("exact", "k", ""), True, Terms()))
     bench.core.line.lose("disconnected")
     for _ in range(2):
         post(bench)
@@ -89,7 +89,7 @@ def test_a_client_that_is_closed_says_nothing_more_and_rings_no_more() -> None:
 @pytest.mark.parametrize("waits", [True, False])
 def test_who_waits_for_a_node_to_come_hears_what_is_the_matter(waits: bool) -> None:
     bench = LineBench()
-    opening = bench.line.open(waits=waits)
+    opening = bench.line.connect(waits=waits)
     for _ in range(5):
         bench.wait(REDIAL_MAX)
         bench.line.not_found(NodeNotFound("nobody is there."))
@@ -103,7 +103,7 @@ def test_who_waits_for_a_node_to_come_hears_what_is_the_matter(waits: bool) -> N
 def test_what_was_dropped_is_told_once_a_second_with_its_number() -> None:
     bench = CoreBench()
     subscriptions = bench.core.subscriptions
-    intake = subscriptions.make(c.Query("pattern", "a/#", ""), True, Terms())
+    intake = subscriptions.new_subscription(c.Query("pattern", "a/#", ""), True, Terms())
     for gap in (3, 4):
         intake._has_gap(intake, gap)
     bench.wait(GAPS_AFTER / 2)

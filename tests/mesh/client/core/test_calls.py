@@ -82,7 +82,7 @@ def test_after_a_reconnect_it_asks_again_with_the_same_number_and_forgets_half_a
 def test_what_is_told_while_the_node_is_away_is_asked_when_it_is_back() -> None:
     bench = Bench()
     bench.core.on_disconnected(bench.context.now, bench.core.line.key)
-    bench.calls.send(lambda request: c.Unsubscribe(request, 7))
+    bench.calls.send_command(lambda request: c.Unsubscribe(request, 7))
     bench.wait()
     assert c.Unsubscribe(1, 7) not in bench.sent()
     bench.connect()
@@ -198,7 +198,7 @@ def test_so_many_calls_are_with_the_node_at_once_and_the_others_follow_in_their_
     first = [Call(number + 1, "erase") for number in range(UNDER_WAY)]
     assert bench.asked() == first
     bench.done.clear()
-    bench.calls.send(lambda request: c.Unsubscribe(request, 7))
+    bench.calls.send_command(lambda request: c.Unsubscribe(request, 7))
     bench.wait()
     assert c.Unsubscribe(UNDER_WAY + 4, 7) in bench.sent(), "what is no call does not wait"
     bench.hear(Reply(5, {"more": True}))

@@ -27,7 +27,7 @@ class Line:
 
     def again(self) -> list[int]:
         left = [e for e in self.waiting if e.first not in self.answered]
-        return [e.first for e in self.caution.begin(left)]
+        return [e.first for e in self.caution.begin_resend(left)]
 
     def answer(self, number: int) -> list[int]:
         self.answered.add(number)
@@ -75,7 +75,7 @@ def test_what_waits_for_its_last_word_is_sent_again_in_its_place() -> None:
     line = Line(4)
     line.caution.on_hang_up()
     line.answered |= {1, 3}
-    assert [e.first for e in line.caution.begin(line.waiting)] == [1, 2]
+    assert [e.first for e in line.caution.begin_resend(line.waiting)] == [1, 2]
     assert line.answer(2) == [3, 4]
 
 
@@ -89,7 +89,7 @@ POISON: Prepared = ("poison", b"x", "", 0, b"", -5, "")  # key, content, domain,
 
 
 def test_trial_B1_an_envelope_that_no_node_reads_fails_by_name_and_the_rest_arrives_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma, m.connect("a") as reader:
             async with reader.subscribe(pattern="#") as sub:
                 before = [ma.post(f"before/{i}", b"x", domain=str(i % 2)) for i in range(6)]
@@ -112,11 +112,11 @@ def test_trial_B1_an_envelope_that_no_node_reads_fails_by_name_and_the_rest_arri
             assert hang_ups(m) >= 3
             assert ma._core.line._dials <= 1 + 3
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trial_B2_what_finds_no_room_is_no_fault_of_the_envelope(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a", settings={"limits.max_content": 4 * MIB}) as m, m.connect("a") as ma:
             with monkeypatch.context() as narrow:
                 narrow.setattr(message_fragments, "TOGETHER", PIECE)
@@ -125,14 +125,14 @@ def test_trial_B2_what_finds_no_room_is_no_fault_of_the_envelope(monkeypatch: py
             async with asyncio.timeout(LIMIT):
                 assert (await receipt).ok
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.slow
 def test_trial_B1_a_client_that_is_always_refused_backs_off() -> None:
     """Each envelope costs three connections at most, and the time between them grows."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
             receipts = [ma._post_prepared(("poison", b"x", str(i), 0, b"", -5, "")) for i in range(3)]
             async with asyncio.timeout(LIMIT):
@@ -144,7 +144,7 @@ def test_trial_B1_a_client_that_is_always_refused_backs_off() -> None:
             assert ma._core.line._dials <= 1 + 1 + 2 * 3
             assert ma._core.line._strikes > 3
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def hang_ups(m: Mesh) -> int:

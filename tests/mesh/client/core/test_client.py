@@ -15,7 +15,7 @@ from tools.costing.wire import WELCOME
 
 def post(bench: CoreBench, *contents: bytes) -> None:
     for content in contents:
-        bench.core.publisher.post("k", content, "", 0, b"", 0)
+        bench.core.publisher.append_message("k", content, "", 0, b"", 0)
     bench.wait()
 
 
@@ -33,8 +33,8 @@ def test_it_subscribes_then_publishes_again_and_then_asks_again() -> None:
     bench = CoreBench()
     core = bench.core
     query = c.Query("exact", "k")
-    intake = core.subscriptions.make(query, True, Terms())
-    core.subscriptions.enter(intake)
+    intake = core.subscriptions.new_subscription(query, True, Terms())
+    core.subscriptions.register(intake)
     bench.hear(c.Reply(1, {}))
     post(bench, b"1", b"2", b"3")
     bench.hear(c.Answers((c.Answer("", 1, 2, "FORWARD_WARNING"), c.Answer("", 3, 3))))

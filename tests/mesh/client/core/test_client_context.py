@@ -23,7 +23,7 @@ def test_alarms_ring_in_the_order_of_their_times_and_those_of_one_time_as_they_w
 
 def test_an_alarm_counts_from_the_time_of_the_desk() -> None:
     context = quiet_desk()
-    context.begin(5.0)
+    context.set_time(5.0)
     context.later(1.0, lambda: None)
     assert context.due == 6.0
 
@@ -111,7 +111,7 @@ def test_the_shell_is_called_once_until_it_has_been_there() -> None:
 
 def test_while_the_shell_is_here_nobody_calls_it() -> None:
     shell = Shell()
-    shell.context.begin(0.0)
+    shell.context.set_time(0.0)
     shell.context.do(Find())
     assert shell.context.tick(0.0) == [Find()]
     shell.context.do(CloseConnection(1))  # while the shell executes the first effect

@@ -20,7 +20,7 @@ WELCOME = c.Welcome(1, NODE, "default", session="/node/heron/client/joe/session/
 
 def begun() -> ClientHandshake:
     made = ClientHandshake(("joe", 0, True), KEY)
-    made.begin(Access(PLACE, secret=COOKIE), MINE)
+    made.begin_handshake(Access(PLACE, secret=COOKIE), MINE)
     return made
 
 
@@ -55,22 +55,22 @@ def test_a_node_is_believed_that_has_asked_and_proves_the_cookie(
 ) -> None:
     it = begun()
     it.prove(CHALLENGE, 0)
-    refusal = it.doubt(welcome)
+    refusal = it.check_welcome(welcome)
     assert (refusal is None) is is_believed and (refusal is None or refusal.final)
 
 
 def test_a_node_that_asks_for_no_proof_is_not_believed_over_tcp() -> None:
-    assert begun().doubt(proven(nonces=(MINE, b""))) is not None
+    assert begun().check_welcome(proven(nonces=(MINE, b""))) is not None
 
 
 def test_the_session_is_presented_again_until_the_client_moves() -> None:
     it = begun()
-    assert it.accept(WELCOME), "a boot that was not seen before"
-    assert not it.accept(WELCOME)
+    assert it.adopt_session(WELCOME), "a boot that was not seen before"
+    assert not it.adopt_session(WELCOME)
     hello = it.hello(7)
     assert (hello.session, hello.token, hello.boot_seen) == (4, b"token", 3)
     it.forget_session()
     assert (it.hello(7).session, it.hello(7).token, it.hello(7).boot_seen) == (0, b"", 3)
     with pytest.raises(RemoteError, match="invalid session name"):
-        it.accept(replace(WELCOME, session="?"))
+        it.adopt_session(replace(WELCOME, session="?"))
     assert it.hello(0).session == 0

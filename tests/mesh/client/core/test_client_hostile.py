@@ -25,7 +25,7 @@ from mesh.wire.frames import write
 from tests.mesh.client.core.askers import reply
 from tests.mesh.client.core.benches import ACCESS, CoreBench
 from tests.mesh.client.core.servers import requests
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tools.costing.wire import WELCOME
 from tools.wire_parts.goldens import GOLDENS
 
@@ -108,7 +108,7 @@ class Insider:
     def hear(self) -> None:
         now, key = self.bench.context.now, self.core.line.key
         try:
-            message = self.framing.received(now, self.frames())
+            message = self.framing.read_command(now, self.frames())
         except RemoteError as error:
             self.core.on_disconnected(now, key, str(error))
             return
@@ -148,12 +148,12 @@ class Insider:
     def publish(self) -> None:
         flags = self.dice.choice((0, PERSISTENT))
         with suppress(MeshError):  # no space, or larger than the node accepts
-            number = self.core.publisher.post("k", b"x", "", flags, b"", 0)
+            number = self.core.publisher.append_message("k", b"x", "", flags, b"", 0)
             self.core.publisher.verdicts.when_answered("", number, last=self.dice.random() < 0.5)
 
     def subscribe(self) -> None:
-        intake = self.core.subscriptions.make(c.Query("pattern", "#"), True, Terms())
-        self.core.subscriptions.enter(intake)
+        intake = self.core.subscriptions.new_subscription(c.Query("pattern", "#"), True, Terms())
+        self.core.subscriptions.register(intake)
         self.intakes.append(intake)
 
     def use(self) -> None:
@@ -161,7 +161,7 @@ class Insider:
             while intake.next_batch() is not None:
                 intake.mark_consumed()
         if self.intakes and self.dice.random() < 0.3:
-            self.core.subscriptions.leave(self.intakes.pop())
+            self.core.subscriptions.unregister(self.intakes.pop())
 
     def ask(self) -> None:
         self.core.calls.send_with_timeout(lambda request: c.Call(request, "info", {}))
@@ -191,8 +191,8 @@ class Insider:
 
     def serve(self) -> None:
         number = self.core.subscriptions.next_number()
-        serving = self.core.services.make(number, "a", self.dice.choice((1, 64)), False)
-        self.core.services.enter(serving)
+        serving = self.core.services.new_service(number, "a", self.dice.choice((1, 64)), False)
+        self.core.services.register(serving)
         self.serving.append(serving)
 
     def settle(self) -> None:
@@ -200,10 +200,10 @@ class Insider:
             while (taken := serving.take_request()) is not None:
                 self.taken.append(taken)
             for taken in self.dice.sample(self.taken, min(3, len(self.taken))):
-                serving.reply(taken, b"x")
+                serving.settle_reply(taken, b"x")
                 self.taken.remove(taken)
         if self.serving and self.dice.random() < 0.2:
-            self.core.services.leave(self.serving.pop(0))
+            self.core.services.unregister(self.serving.pop(0))
 
     def watch(self) -> None:
         self.watching.append(self.core.watches.watch(self.dice.choice("ab")))
@@ -216,7 +216,7 @@ class Insider:
         self.bench.wait(self.dice.choice((0.001, 1.0, 7.0)))
 
 
-@pytest.mark.parametrize("seed", stories(range(40)))
+@pytest.mark.parametrize("seed", scenarios(range(40)))
 def test_whatever_a_node_says_the_core_goes_on_and_ends(seed: int) -> None:
     insider = Insider(seed)
     for _ in range(150):

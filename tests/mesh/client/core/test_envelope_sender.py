@@ -12,7 +12,7 @@ SPEAKS = (*WELCOME.speaks, DURABLE)
 
 
 def post_persistent(bench: Bench, domain: str = "") -> None:
-    bench.core.publisher.post("k", b"x", domain, PERSISTENT, b"", 0)
+    bench.core.publisher.append_message("k", b"x", domain, PERSISTENT, b"", 0)
     bench.wait(0.01)
 
 

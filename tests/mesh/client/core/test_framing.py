@@ -30,7 +30,7 @@ class Ends:
             assert self.hear(write(welcome)) == (welcome, [])
 
     def hear(self, frames: list[bytes], now: float = 0.0) -> tuple[c.Command, list[Envelope]] | None:
-        return self.framing.received(now, frames)
+        return self.framing.read_command(now, frames)
 
     def taken(self) -> list[list[bytes]]:
         """Return the messages that were put on the wire since the last call."""
@@ -46,7 +46,7 @@ def published(content: bytes) -> tuple[c.Publish, tuple[Envelope, ...]]:
 def test_a_command_and_its_envelopes_become_frames_and_frames_become_them() -> None:
     ends = Ends()
     command, envelopes = published(b"short")
-    ends.framing.send(command, envelopes)
+    ends.framing.send_command(command, envelopes)
     [frames] = ends.taken()
     assert frames == write(command, envelopes)
     assert ends.hear(frames) == (command, list(envelopes))
@@ -63,9 +63,9 @@ def test_what_cannot_be_read_is_told_to_who_asked() -> None:
 def test_what_is_long_leaves_in_pieces_behind_a_window_and_pings_pass_it() -> None:
     ends = Ends()
     command, envelopes = published(LONG)
-    ends.framing.send(command, envelopes)
-    ends.framing.send(c.Ack(7))
-    ends.framing.send(c.Ping(1))
+    ends.framing.send_command(command, envelopes)
+    ends.framing.send_command(c.Ack(7))
+    ends.framing.send_command(c.Ping(1))
     begun = ends.taken()
     assert begun[-1] == write(c.Ping(1)) and write(c.Ack(7)) not in begun
     pieces, taken = begun[:-1], 0
@@ -106,7 +106,7 @@ def test_what_comes_in_pieces_is_heard_with_the_last_and_each_is_acknowledged() 
 def test_nothing_travels_in_pieces_where_it_was_not_agreed(welcome: c.Welcome | None) -> None:
     ends = Ends(welcome)
     command, envelopes = published(LONG)
-    ends.framing.send(command, envelopes)
+    ends.framing.send_command(command, envelopes)
     assert ends.taken() == [write(command, envelopes)]
     assert ends.hear(write(c.PieceAck(1))) is None
     with pytest.raises(RemoteError):

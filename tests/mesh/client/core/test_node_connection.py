@@ -32,7 +32,7 @@ def hellos(bench: LineBench) -> list[c.Hello]:
 
 def test_it_looks_for_its_node_dials_says_hello_and_is_up_when_it_is_welcome() -> None:
     bench = LineBench()
-    opening = bench.line.open(waits=False)
+    opening = bench.line.connect(waits=False)
     assert bench.wait() == [Find()]
     bench.line.found(ACCESS)
     dial, send = bench.wait()
@@ -40,12 +40,12 @@ def test_it_looks_for_its_node_dials_says_hello_and_is_up_when_it_is_welcome() -
     assert isinstance(send, SendCommand) and (send.key, type(send.command)) == (1, c.Hello)
     [hello] = hellos(bench)
     assert (hello.client, hello.session, hello.named, hello.stream) == ("joe", 0, False, KEY.id)
-    assert not opening.done() and not bench.line.send(c.Pong(1)), "it is not up yet"
+    assert not opening.done() and not bench.line.send_command(c.Pong(1)), "it is not up yet"
     bench.hear(WELCOME)
     assert result(opening) is None
     assert (bench.line.is_up, bench.line.name, bench.line.home) == (True, WELCOME.session, "heron")
     assert bench.welcomed == [(WELCOME, True)]
-    assert bench.line.send(c.Pong(1)) and bench.wait() == [SendCommand(1, c.Pong(1))]
+    assert bench.line.send_command(c.Pong(1)) and bench.wait() == [SendCommand(1, c.Pong(1))]
 
 
 def test_who_is_asked_for_proof_gives_it_and_signs_for_the_node_that_asked() -> None:
@@ -64,7 +64,7 @@ def test_who_is_asked_for_proof_gives_it_and_signs_for_the_node_that_asked() -> 
 def test_who_passes_on_the_words_of_another_gets_no_proof() -> None:
     bench = LineBench()
     bench.dialled(TCP)
-    bench.context.begin(0.0)
+    bench.context.set_time(0.0)
     with pytest.raises(RemoteError, match="not the dialed address"):
         bench.line.heed(c.Challenge(NONCE, "tcp://10.0.0.1:7700", MASTER))
     assert len(hellos(bench)) == 1
@@ -100,7 +100,7 @@ def test_a_node_of_a_version_that_nobody_knows_here_is_left() -> None:
 
 def test_a_node_that_is_not_there_is_told_at_once_unless_it_is_waited_for() -> None:
     bench = LineBench()
-    opening = bench.line.open(waits=False)
+    opening = bench.line.connect(waits=False)
     bench.wait()
     bench.line.not_found(AWAY)
     with pytest.raises(NodeNotFound):
@@ -109,7 +109,7 @@ def test_a_node_that_is_not_there_is_told_at_once_unless_it_is_waited_for() -> N
 
 def test_a_node_that_is_waited_for_is_looked_for_until_it_is_there() -> None:
     bench = LineBench()
-    opening = bench.line.open(waits=True)
+    opening = bench.line.connect(waits=True)
     for _ in range(5):
         assert [effect for effect in bench.wait(REDIAL_MAX) if not isinstance(effect, Report)] == [Find()]
         bench.line.not_found(AWAY)
@@ -126,7 +126,7 @@ def test_a_node_that_is_waited_for_is_looked_for_until_it_is_there() -> None:
 )
 def test_what_waiting_does_not_change_is_told_at_once(error: Exception) -> None:
     bench = LineBench()
-    opening = bench.line.open(waits=True)
+    opening = bench.line.connect(waits=True)
     bench.wait()
     bench.line.not_found(error)  # type: ignore[arg-type]
     with pytest.raises(type(error)):
@@ -281,7 +281,7 @@ def test_a_node_that_is_silent_is_lost_and_dialled_anew() -> None:
     bench.wait(SILENCE)
     assert bench.line.is_up
     assert bench.wait(PING) == [CloseConnection(1), Report("disconnected", "silent")]
-    assert not bench.line.is_up and not bench.line.send(c.Pong(1))
+    assert not bench.line.is_up and not bench.line.send_command(c.Pong(1))
     assert bench.wait(REDIAL_MAX) == [Find()]
 
 
@@ -355,7 +355,7 @@ def test_a_node_that_goes_away_is_dialled_anew(farewell: c.Command) -> None:
 def test_it_comes_back_as_the_session_that_it_was() -> None:
     bench = LineBench()
     bench.up(replace(WELCOME, token=b"token"))
-    bench.line.inlet.accept(1)
+    bench.line.inlet.accept_number(1)
     redial(bench)
     hello = hellos(bench)[-1]
     assert (hello.session, hello.token, hello.boot_seen, hello.have) == (1, b"token", 1, 1)
@@ -372,7 +372,7 @@ def test_a_node_that_knows_no_more_what_it_sent_begins_a_new_session(
     bench = LineBench()
     bench.up()
     for seq in (1, 2, 3):
-        bench.line.inlet.accept(seq)
+        bench.line.inlet.accept_number(seq)
     redial(bench)
     bench.hear(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=following))
     assert bench.welcomed[-1][1] is is_new
@@ -383,7 +383,7 @@ def test_a_node_that_knows_no_more_what_it_sent_begins_a_new_session(
 
 
 def looking(bench: LineBench) -> None:
-    bench.line.open(waits=False)
+    bench.line.connect(waits=False)
     bench.wait()
 
 
@@ -438,7 +438,7 @@ def test_who_waits_for_it_to_open_hears_that_it_was_closed() -> None:
 
 def test_one_that_was_closed_may_be_opened_again() -> None:
     bench = LineBench()
-    bench.line.open(waits=True)
+    bench.line.connect(waits=True)
     bench.wait()
     bench.line.not_found(AWAY)
     bench.line.close()

@@ -39,7 +39,7 @@ class Bench(DeskBench):
         return [envelope.count for envelope in self.envelopes]
 
     def post(self, content: bytes = b"x", key: str = "k", domain: str = "", to: str = "") -> int:
-        return self.publisher.post(key, content, domain, 0, b"", 0, to)
+        return self.publisher.append_message(key, content, domain, 0, b"", 0, to)
 
     def answer(self, first: int, last: int, state: str = "OK") -> None:
         self.publisher.on_answer(Answer("", first, last, state))
@@ -113,7 +113,7 @@ def test_each_receiver_has_envelopes_of_its_own_with_numbers_of_one_row() -> Non
 def test_what_must_wait_and_what_need_not_are_not_mixed() -> None:
     bench = Bench()
     for flags in (0, FORCE_QUEUING, FORCE_QUEUING):
-        bench.publisher.post("", b"", "", flags, b"", 0, JOE)
+        bench.publisher.append_message("", b"", "", flags, b"", 0, JOE)
     bench.wait(LINGER)
     assert [(e.flags, e.count) for e in bench.envelopes] == [(0, 1), (FORCE_QUEUING, 2)]
 
@@ -161,7 +161,7 @@ def test_many_at_once_become_the_same_envelopes_as_one_by_one(
             if at_once:
                 del waiting[: bench.publisher.post_many("k", waiting, "", 0, props, expires)]
             else:
-                bench.publisher.post("k", waiting.pop(0), "", 0, props, expires)
+                bench.publisher.append_message("k", waiting.pop(0), "", 0, props, expires)
         bench.publisher.accumulator.seal()
         return bench.envelopes
 
@@ -202,7 +202,7 @@ def test_closing_tells_who_waits_for_a_change_and_drops_what_has_not_left() -> N
     bench = Bench()
     bench.post()
     waiting = bench.publisher.change()
-    bench.publisher.fail(Closed("closed."))
+    bench.publisher.fail_all(Closed("closed."))
     with pytest.raises(Closed):
         result(waiting)
     bench.wait(1.0)
@@ -247,7 +247,7 @@ def test_what_is_put_goes_in_envelopes_that_a_consumer_is_soon_through_with() ->
     assert [e.put for e in bench.envelopes] == [(), (), (), (9, 0, "g"), (9, 0, "g")]
     assert {(e.to, e.domain, e.flags) for e in bench.envelopes} == {(JOBS, JOBS, 1)}
     with pytest.raises(PublishRefused, match="RESERVED"):
-        bench.publisher.post("k", b"x", JOBS, 0, b"", 0)
+        bench.publisher.append_message("k", b"x", JOBS, 0, b"", 0)
 
 
 def test_of_what_was_put_it_is_known_how_many_were_taken_and_why_the_first_was_not() -> None:

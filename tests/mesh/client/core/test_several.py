@@ -18,7 +18,7 @@ from mesh.client.message import Message
 from mesh.errors import BadKey, BadPattern, BadQuery, MeshError, SlowConsumer
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, INITIAL
-from tests.mesh.client.wired import Wired, story, turns
+from tests.mesh.client.wired import Wired, scenario, turns
 from tests.mesh.envelopes import envelope
 from tests.mesh.meshes import LIMIT, in_memory, mesh_of, take
 
@@ -203,7 +203,7 @@ def test_a_batch_that_is_held_counts_later_and_for_its_own() -> None:
 # --- subscriptions of a client --------------------------------------------------------------------------
 
 
-@story
+@scenario
 async def test_several_keys_are_asked_for_each_once_and_left_together(it: Wired) -> None:
     async with it.client.subscribe("a/1", "a/2", "a/1", domain="d", initial=False) as s:
         asked = [said for said in it.wire.said if isinstance(said, c.Subscribe)]
@@ -218,7 +218,7 @@ async def test_several_keys_are_asked_for_each_once_and_left_together(it: Wired)
     assert left == [1, 2] and [m async for m in s] == []
 
 
-@story
+@scenario
 async def test_patterns_are_typed_too_and_after_a_reconnect_all_are_asked_for_again(it: Wired) -> None:
     async with it.client.subscribe(pattern=["a/#", "#"], type=int) as s:
         it.deliver(1, envelope("a/1", [b"5"], persistent=True))
@@ -236,7 +236,7 @@ async def test_patterns_are_typed_too_and_after_a_reconnect_all_are_asked_for_ag
         nothing.cancel()
 
 
-@story
+@scenario
 async def test_the_failure_of_one_ends_all_with_its_error_after_what_had_come(it: Wired) -> None:
     async with it.client.subscribe("a", "b", "d") as s:
         it.deliver(1, envelope("a"))
@@ -250,7 +250,7 @@ async def test_the_failure_of_one_ends_all_with_its_error_after_what_had_come(it
         assert sorted(left) == [1, 2, 3] and not it.client._core.subscriptions._all
 
 
-@story
+@scenario
 async def test_if_one_is_refused_none_stays(it: Wired) -> None:
     it.wire.is_deaf = True
     s = it.client.subscribe("a", "b", "d")
@@ -264,7 +264,7 @@ async def test_if_one_is_refused_none_stays(it: Wired) -> None:
     assert left == [1, 2, 3] and not it.client._core.subscriptions._all
 
 
-@story
+@scenario
 async def test_the_end_of_the_client_is_the_end_of_all(it: Wired) -> None:
     async with it.client.subscribe("a", "b") as s:
         it.deliver(2, envelope("b"))
@@ -272,7 +272,7 @@ async def test_the_end_of_the_client_is_the_end_of_all(it: Wired) -> None:
         assert [m.key async for m in s] == ["b"]
 
 
-@story
+@scenario
 async def test_what_is_left_of_a_batch_can_still_be_read(it: Wired) -> None:
     async with it.client.subscribe(pattern=["a/#", "#"]) as s:
         it.deliver(1, envelope("a/1 a/2 a/3"))
@@ -302,7 +302,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], type[MeshError]]] = [
 ]
 
 
-@story
+@scenario
 async def test_what_makes_no_sense_is_refused_before_anything_is_asked(it: Wired) -> None:
     for keys, options, error in WRONG:
         with pytest.raises(error):

@@ -20,10 +20,10 @@ class Acknowledging(CoreBench):
         super().__init__()
         self.subscriptions = self.core.subscriptions
         query = c.Query("exact", "room")
-        self.all = [self.subscriptions.make(query, True, Terms()) for _ in range(count)]
+        self.all = [self.subscriptions.new_subscription(query, True, Terms()) for _ in range(count)]
         self.wait(1.0)  # the connection itself is acknowledged
         for s in self.all:
-            pending = self.subscriptions.enter(s)
+            pending = self.subscriptions.register(s)
             assert pending is not None
             self.hear(c.Reply(pending.request, {}))
             s.mark_consumed()

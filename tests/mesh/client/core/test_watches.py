@@ -86,10 +86,10 @@ def test_two_who_look_at_one_address_ask_once_and_the_later_one_begins_with_all(
     assert [news(each) for each in (first, early, second)] == [[("a", 1, "initial")]] * 3
     bench.tell(row("a", 2))
     assert [news(each) for each in (first, early, second)] == [[("a", 2, "changed")]] * 3
-    bench.core.watches.leave("calc/add", first)
-    bench.core.watches.leave("calc/add", early)
-    bench.core.watches.leave("calc/add", second)
-    bench.core.watches.leave("calc/add", second)
+    bench.core.watches.end_watch("calc/add", first)
+    bench.core.watches.end_watch("calc/add", early)
+    bench.core.watches.end_watch("calc/add", second)
+    bench.core.watches.end_watch("calc/add", second)
     bench.wait()
     assert bench.asked()[1:] == [c.Watch(2, False, remove=(ADDRESS,))] and not len(bench.core.watches)
 

@@ -32,7 +32,7 @@ from tests.mesh.kernel.rules.agreeing import (
     put,
     row,
 )
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNode
 
@@ -120,9 +120,9 @@ def test_who_has_changed_them_is_answered_when_others_are_to_count_in_their_plac
     net, nodes = meshed("heron", "avalon", "bilbo")
     ruling, told = nodes[0].core.parts.ruling, list[str]()
     with patch.object(Ruling, "_all_ask", lambda self: False):
-        ruling.adopt((HERON,), ())
+        ruling.set_rules((HERON,), ())
         ruling.when_counting(lambda: told.append("the first"))
-        ruling.adopt((AVALON,), ())
+        ruling.set_rules((AVALON,), ())
         ruling.when_counting(lambda: told.append("the second"))
         assert told == ["the first"]
     net.until(lambda: told == ["the first", "the second"], SWITCH + 1)
@@ -142,7 +142,7 @@ def test_a_node_says_that_it_asks_by_them_when_all_whom_it_asks_have_confirmed()
     assert go_by(net, nodes, (AVALON,)) < 2
 
 
-@pytest.mark.parametrize("by", stories(["heron", "", "avalon"], 2))
+@pytest.mark.parametrize("by", scenarios(["heron", "", "avalon"], 2))
 def test_no_node_can_write_them_whoever_brings_them(by: str) -> None:
     net, nodes = meshed("heron", "avalon")
     assert put(nodes[0], TO_AVALON, by).code == "WRONG_SIGNATURE"
@@ -207,7 +207,7 @@ def test_whoever_has_not_seen_the_newest_changes_nothing() -> None:
     newer = to_builtins(row(avalon, TO_AVALON), builtin_types=(bytes,))
     old = to_builtins(row(avalon, TO_AVALON, stamp=5), builtin_types=(bytes,))
     late = row(avalon, TO_AVALON, stamp=net.wall + 20 * MIN)
-    known = heron.core.parts.shared.get(RULES, "")
+    known = heron.core.parts.shared.get_row(RULES, "")
     assert known is not None
     was = known.stamp
     assert call(heron, "rules_put", row=newer, was=0).code == "STALE"
@@ -251,7 +251,7 @@ def test_a_node_that_cannot_go_by_them_says_so_and_stays_as_it_is() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     bilbo = nodes[2]
     bilbo.core._at(net.now, net.wall)
-    bilbo.core.parts.ruling.adopt((Rule("bilbo", domains=("E",)), HERON), ())
+    bilbo.core.parts.ruling.set_rules((Rule("bilbo", domains=("E",)), HERON), ())
     net.run(SWITCH + 1)
     put(nodes[0], TO_AVALON)
     net.run(SWITCH + 2)
@@ -290,7 +290,7 @@ def test_who_is_denied_and_dials_is_refused_and_may_still_be_heard_of() -> None:
             "key", dialled=False, trusted=True, endpoint="", opened=context.clock.now, heard=context.clock.now
         )
         hello = c.Hello((1, 2), role, context.settings.cluster, b"", node=bilbo.core.parts.context.me)
-        said = meeting.admit(conn, hello)
+        said = meeting.admit_peer(conn, hello)
         assert (isinstance(said, c.Refuse) and said.code == "DENIED") is is_refused
 
 
@@ -369,7 +369,7 @@ def test_who_was_denied_and_is_not_any_more_is_linked_with_all_at_once(
         net.until(lambda: linked(nodes), 5)
 
 
-@pytest.mark.parametrize("slow", stories(["avalon", "heron", "bilbo"]))
+@pytest.mark.parametrize("slow", scenarios(["avalon", "heron", "bilbo"]))
 def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
     slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

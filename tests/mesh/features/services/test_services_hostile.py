@@ -12,7 +12,7 @@ from mesh.wire.envelope import EVERY, FORCE_QUEUING, PERSISTENT, REPLY, REQUEST,
 from mesh.wire.frames import body_frames
 from tests.each import each
 from tests.mesh.features.services.node.user import REPLIES, User
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork
 
 MOST = 2**32 - 1
@@ -221,7 +221,7 @@ def test_flags_and_times_that_cannot_be(
 
 @pytest.mark.parametrize(
     "command",
-    stories([c.Sends((1,)), c.Serving(1, 1), c.Sent(()), c.Respond((1,)), c.Heard(1), c.Members(1)], 2),
+    scenarios([c.Sends((1,)), c.Serving(1, 1), c.Sent(()), c.Respond((1,)), c.Heard(1), c.Members(1)], 2),
 )
 def test_what_only_nodes_say(stage: Stage, command: c.Command) -> None:
     envelopes = (contents(stage.liar, 1),) if isinstance(command, c.Sends | c.Respond) else ()

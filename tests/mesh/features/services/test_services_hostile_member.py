@@ -15,7 +15,7 @@ from mesh.wire.envelope import EVERY, REPLY, REQUEST, RESENT, Envelope
 from mesh.wire.limits import HOPS
 from tests.each import each
 from tests.mesh.features.services.node.user import User
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork
 
 MOST = 2**63 - 1
@@ -73,7 +73,7 @@ def envelope(stream: bytes = b"m" * 16, **more: Any) -> Envelope:
     return Envelope(stream=stream, keys=("",), count=1, sizes=1, body=b"f", **fields)
 
 
-@pytest.mark.parametrize("number", stories([99, 0, MOST]))
+@pytest.mark.parametrize("number", scenarios([99, 0, MOST]))
 def test_news_with_a_hole_end_the_connection(stage: Stage, number: int) -> None:
     told = stage.b.core.parts.presence._registry._received[stage.c.uuid]
     assert told + 1 != number
@@ -88,7 +88,7 @@ def test_rows_of_names_that_nobody_watches_are_counted(stage: Stage) -> None:
     assert len(list(stage.b.core.parts.presence._registry.names())) <= 1
 
 
-@pytest.mark.parametrize("most", stories([3_000, NAMES]))
+@pytest.mark.parametrize("most", scenarios([3_000, NAMES]))
 def test_of_more_names_than_one_may_watch_the_rest_ends_it(
     stage: Stage, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +146,7 @@ def test_other_times_than_envelopes_end_it(stage: Stage) -> None:
     assert b"f" not in stage.server.contents()
 
 
-@pytest.mark.parametrize("sender", stories([THERE, "", "/node/a/client/server/session/1"]))
+@pytest.mark.parametrize("sender", scenarios([THERE, "", "/node/a/client/server/session/1"]))
 @pytest.mark.parametrize("to", ["mine", "other"])
 def test_replies_to_what_another_node_has_are_dropped(stage: Stage, sender: str, to: str) -> None:
     n = stage.asker.request("x", b"mine", ttl=60_000)
@@ -159,7 +159,7 @@ def test_replies_to_what_another_node_has_are_dropped(stage: Stage, sender: str,
     assert stage.figure("b", "late_replies") + stage.figure("b", "forged") == 2
 
 
-@pytest.mark.parametrize("state", stories(["NO_HANDLERS", "OK", "HANDLER_LOST", "NONSENSE"], 2))
+@pytest.mark.parametrize("state", scenarios(["NO_HANDLERS", "OK", "HANDLER_LOST", "NONSENSE"], 2))
 def test_answers_to_what_another_node_has_are_counted(stage: Stage, state: str) -> None:
     User(stage.a, "slow").serve("slow", credit=1)
     waiting = [stage.asker.request("slow", b"%d" % n, ttl=60_000) for n in range(3)]

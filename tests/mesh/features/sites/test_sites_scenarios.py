@@ -6,7 +6,7 @@ from mesh.config.sites import RemoteSite
 from mesh.features.sites.node.parts import SiteParts
 from tests.mesh.features.sites.node.meshes import FIRST, events, gateway, gateway_to, links, member
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, pair
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -138,7 +138,7 @@ def test_D21_what_is_on_its_way_to_one_site_is_not_touched_when_another_one_leav
     net.until(lambda: c.metric("published") == 2)
 
 
-@pytest.mark.parametrize("lost", stories([2, 0, 1, 3, 4]))
+@pytest.mark.parametrize("lost", scenarios([2, 0, 1, 3, 4]))
 def test_D27_of_five_messages_some_are_lost_on_the_way_and_all_come(lost: int) -> None:
     net = SimNetwork()
     gull, heron = pair(net)

@@ -13,11 +13,11 @@ from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
 
-@pytest.mark.parametrize("story", CASES, ids=lambda story: story.__name__)
-def test_the_true_cause_is_named(story: Callable[[], Told]) -> None:
-    found = reasons(*story())
+@pytest.mark.parametrize("scenario", CASES, ids=lambda scenario: scenario.__name__)
+def test_the_true_cause_is_named(scenario: Callable[[], Told]) -> None:
+    found = reasons(*scenario())
     told = [each["code"] for each in found if each["rank"] != "state"]
-    assert CASES[story] in told[:3], found
+    assert CASES[scenario] in told[:3], found
 
 
 def test_an_address_that_does_not_answer_is_no_reason_of_a_node_that_was_met() -> None:
@@ -124,10 +124,10 @@ def taken_message() -> Told:
 
 
 @pytest.mark.parametrize(
-    "story",
+    "scenario",
     [healthy_topic, healthy_chain, healthy_node, healthy_client, healthy_address, taken_message],
-    ids=lambda story: story.__name__,
+    ids=lambda scenario: scenario.__name__,
 )
-def test_where_all_is_well_nothing_is_called_a_cause(story: Callable[[], Told]) -> None:
-    found = reasons(*story())
+def test_where_all_is_well_nothing_is_called_a_cause(scenario: Callable[[], Told]) -> None:
+    found = reasons(*scenario())
     assert found and [each["code"] for each in found if each["rank"] != "state"] == []

@@ -147,9 +147,9 @@ def test_a_client_that_is_to_speak_what_it_does_not_know_says_so(
 ) -> None:
     monkeypatch.setattr(wire, "WELCOME", replace(wire.WELCOME, version=version))
 
-    async def story() -> None:
+    async def scenario() -> None:
         with patch.object(wired, "Sockets", wire.Wire), pytest.raises(Refused) as refused:
             await mesh.Client("ipc:///run/heron", client="joe").__aenter__()
         assert refused.value.code == "VERSION"
 
-    asyncio.run(story())
+    asyncio.run(scenario())

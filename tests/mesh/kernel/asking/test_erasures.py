@@ -36,7 +36,7 @@ def test_few_clients_are_remembered_and_nothing_is_lost_of_others() -> None:
 
 
 def events(node: SimNode, kind: str) -> list[str]:
-    return [event.text for event in node.core.parts.context.events.after(0)[0] if event.kind == kind]
+    return [event.text for event in node.core.parts.context.events.events_after(0)[0] if event.kind == kind]
 
 
 def test_an_event_says_by_whose_key_a_topic_was_erased() -> None:

@@ -252,9 +252,10 @@ def test_trial_18_6_last_values_that_were_away_are_looked_for_once_and_come_in_t
     core = nodes["ibis"].core
     assert sum(map(len, core.parts.first_values._lacking.values())) == 30, "what is given up lacks nothing"
     sources = core.parts.demand._mapping.sources = Counted(core.parts.demand._mapping.sources)  # type: ignore[method-assign]
-    core.parts.first_values.review()
+    core.parts.first_values.fetch_missing()
     assert sources.calls == 1
-    confirm = core.parts.questions.confirm = Counted(core.parts.questions.confirm).per_turn(nodes["ibis"])  # type: ignore[method-assign]
+    confirm = Counted(core.parts.questions.call_when_confirmed).per_turn(nodes["ibis"])
+    core.parts.questions.call_when_confirmed = confirm  # type: ignore[method-assign]
     nodes["heron"].start()
     net.until(lambda: confirm.calls)
     began = net.now
@@ -286,7 +287,7 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     peers[egret].exchange.upstreams[heron].received = 1
     assert links.received()[heron] > 1
     monkeypatch.setattr(Peer, "is_active", False)
-    monkeypatch.setattr(core.parts.neighbours.membership, "of", lambda uuid: None)
+    monkeypatch.setattr(core.parts.neighbours.membership, "member_of", lambda uuid: None)
     monkeypatch.setattr(core.parts.neighbours.rounds, "_needs_login", lambda peer: False)
     peers[heron].reach.state = ReachState.AWAY
     core.parts.neighbours.rounds._sweep()

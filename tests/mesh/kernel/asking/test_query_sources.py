@@ -59,11 +59,11 @@ def test_during_a_change_the_nodes_of_all_rules_are_asked() -> None:
     stage = Stage(*RULES)
     assert not stage.named.is_changing
     row = stage.named.row(SPORT)
-    stage.named.expect((Rule("bilbo", domains=("SPORT",)),))
+    stage.named.use_rules((Rule("bilbo", domains=("SPORT",)),))
     assert stage.named.is_changing and stage.named.row(SPORT) != row
     assert stage.asked(SPORT) == {"heron", "bilbo"}
     assert stage.named.is_way("bilbo") and stage.named.is_way("frodo") and not stage.named.is_way("sam")
-    stage.named.expect()
+    stage.named.use_rules()
     assert stage.asked(SPORT) == {"heron"} and stage.named.row(SPORT) == row
 
 
@@ -78,7 +78,7 @@ def test_each_node_has_its_own_system_topics(text: str) -> None:
     stage = Stage(*RULES)
     query = Query("exact", text)
     assert stage.named.sources(query) == Sources() and stage.named.row(query) is None
-    stage.named.expect(RULES[:1])
+    stage.named.use_rules(RULES[:1])
     assert stage.asked(query) == set() and not stage.named.is_relayed(query)
 
 

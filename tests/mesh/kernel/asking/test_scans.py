@@ -25,7 +25,7 @@ def query(word: str) -> Query:
 
 def refusal(client: SimClient, word: str) -> str:
     """Subscribe; return the reason of a refusal, or ""."""
-    client._read(client.core.subscriptions.make(query(word), False, Terms()), None)
+    client._read(client.core.subscriptions.new_subscription(query(word), False, Terms()), None)
     *_, call = client.calls.values()
     client.net.until(lambda: call.reply)
     assert call.reply is not None and call.reply.code in ("", "TOO_MANY")
@@ -50,7 +50,7 @@ def test_what_is_little_is_found_at_once_and_the_next_one_in_the_next_turn() -> 
     one, _ = scans([value("k", "<a>xyz</a>")])
     found: list[list[str]] = []
     for _ in range(3):
-        one.begin(query("xyz"), lambda values: found.append([last.key for last in values]))
+        one.begin_scan(query("xyz"), lambda values: found.append([last.key for last in values]))
     assert found == [["k"]], "however many ask, the turn is as long"
     assert one
     one.tick()
@@ -63,7 +63,7 @@ def test_those_that_have_much_to_look_at_go_on_by_turns_and_a_few_hold_lists() -
     one, lists = scans([value(f"k{i}", LARGE) for i in range(40)])
     done: list[int] = []
     for number in range(AT_ONCE + 2):
-        one.begin(query("xyz"), lambda _, number=number: done.append(number))  # type: ignore[misc]
+        one.begin_scan(query("xyz"), lambda _, number=number: done.append(number))  # type: ignore[misc]
     while not done:
         one.tick()
         assert len(lists) <= AT_ONCE + len(done)

@@ -7,7 +7,7 @@ import pytest
 from mesh.kernel.context.effects import Commit, Effect
 from mesh.operations import Append, Drop
 from tests.mesh.kernel.masters import RUGBY, cluster
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -58,7 +58,7 @@ def test_trial_6_letters_that_expire_in_one_tick_are_one_commit() -> None:
     assert dead(node) == 5
 
 
-@pytest.mark.parametrize("seed", stories(range(12), 4))
+@pytest.mark.parametrize("seed", scenarios(range(12), 4))
 def test_trial_6_a_crash_while_they_are_buried_loses_none(seed: int) -> None:
     net = SimNetwork(seed)
     node = net.node("a")

@@ -19,7 +19,7 @@ from mesh.operations import Append
 from mesh.testing import Mesh
 from mesh.wire.envelope import TAILED, Envelope
 from tests.mesh.envelopes import envelope
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 from tests.waiting import eventually
@@ -76,8 +76,8 @@ def test_it_comes_by_position_and_what_was_dropped_does_not() -> None:
     node, first = three_stored()
     assert fetched(node, first + 2, first, first + 7).contents == [[b"1"], [b"3"]]
     assert isinstance(fetched(node).found[0], dict) and not fetched(node).found[0]
-    parcel = next(iter(node.core.parts.inboxes.feeds()))._backlog.first.parcel
-    node.core.parts.router.shelf.delete_released(parcel)
+    stored = next(iter(node.core.parts.inboxes.feeds()))._backlog.first.stored
+    node.core.parts.router.shelf.delete_released(stored)
     node.core.parts.disk.commit((), lambda error: None)
     heard = fetched(node, first, first + 1)
     assert heard.contents == [[b"2"]]
@@ -92,17 +92,17 @@ def test_it_sees_all_commits_before_it_also_those_that_are_gathered(is_together:
     position, piece = shelf.next_position, envelope(contents=[b"new"])
     shelf.next_position += 1
 
-    def story() -> None:
+    def scenario() -> None:
         disk.commit((Append(position, piece.header(), piece.body),), lambda error: None)
         disk.fetch([position], heard)
 
     if is_together:
         with disk.together():
-            story()
+            scenario()
             assert not effects
         assert not disk._wishes
     else:
-        story()
+        scenario()
     assert [type(effect) for effect in effects if isinstance(effect, Commit | Fetch)] == [Commit, Fetch]
     assert node.metric("fetches_under_way") == 1
     node._carry_out_all()
@@ -138,7 +138,7 @@ def test_that_it_cannot_be_read_is_told() -> None:
     assert isinstance(told([(1, b"no header", b"")]), RemoteError)
 
 
-@pytest.mark.parametrize("seed", stories(range(8), 2))
+@pytest.mark.parametrize("seed", scenarios(range(8), 2))
 def test_what_was_to_be_read_when_the_process_ended_is_nobodys(seed: int) -> None:
     node, first = three_stored(seed)
     heard = Heard()
@@ -151,7 +151,7 @@ def test_what_was_to_be_read_when_the_process_ended_is_nobodys(seed: int) -> Non
 
 
 def test_in_a_mesh_in_memory_it_is_read_as_well() -> None:
-    async def story() -> list[bytes]:
+    async def scenario() -> list[bytes]:
         heard = Heard()
         async with Mesh(1) as m, m.connect() as client:
             await client.send("client/joe/session/1", b"later", force_queuing=True, persistent=True)
@@ -162,7 +162,7 @@ def test_in_a_mesh_in_memory_it_is_read_as_well() -> None:
             await eventually(lambda: heard.found)
         return heard.contents[0]
 
-    assert asyncio.run(story()) == [b"later"]
+    assert asyncio.run(scenario()) == [b"later"]
 
 
 class Keeper(Component):
@@ -184,7 +184,7 @@ class KeepingNode(SimNode):
     features = (*FEATURES, Feature("keeping", lambda parts: FeatureParts(Keeper(parts))))
 
 
-def stored(node: SimNode, *to: str) -> None:
+def store_envelopes(node: SimNode, *to: str) -> None:
     """Store an envelope to each address of `to` before the node starts."""
     pieces = [replace(envelope(contents=[b"%d" % i]), to=each) for i, each in enumerate(to, 1)]
     node.disk.store.commit([Append(i, e.header(), e.body) for i, e in enumerate(pieces, 1)])
@@ -192,7 +192,7 @@ def stored(node: SimNode, *to: str) -> None:
 
 def test_each_kind_goes_to_the_part_that_takes_it_up_and_comes_back_when_it_is_wanted() -> None:
     node = KeepingNode(SimNetwork(), "a", (), {})
-    stored(node, "calc/add", "client/joe", "calc/add", "")
+    store_envelopes(node, "calc/add", "client/joe", "calc/add", "")
     node.start()
     (keeper,) = (part for part in node.core.parts.context.face if isinstance(part, Keeper))
     assert (keeper.positions, keeper.was_resumed) == ([1, 3], 2)
@@ -202,7 +202,7 @@ def test_each_kind_goes_to_the_part_that_takes_it_up_and_comes_back_when_it_is_w
 def test_a_kind_that_no_part_takes_up_is_an_error_at_the_start() -> None:
     node = SimNetwork()
     made = SimNode(node, "a", (), {})
-    stored(made, "calc/add")
+    store_envelopes(made, "calc/add")
     with pytest.raises(StoreError, match="kind address, which this node does not know") as refused:
         made.start()
     assert refused.value.code == "STORE_VERSION"

@@ -80,7 +80,7 @@ class Greetings(Component):
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
             on_command(
-                Wave, lambda conn, session, command, _: self._context.facts.publish(Waved(command.times))
+                Wave, lambda conn, session, command, _: self._context.facts.publish_fact(Waved(command.times))
             ),
         )
 
@@ -91,7 +91,7 @@ class Greetings(Component):
         return (on_fact(Waved, self._waved), on_fact(PeerJoined, self._met))
 
     def _wave(self, asked: IncomingCall[AskWave]) -> None:
-        self._context.facts.publish(Waved(asked.ask.times))
+        self._context.facts.publish_fact(Waved(asked.ask.times))
         asked.reply(WaveSaid(node=self._context.me.name))
 
     def _waved(self, fact: Waved) -> None:
@@ -181,10 +181,10 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
 def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
     node, _ = begun()
     core_without = core()
-    core_without.parts.context.facts.publish(Waved(1))
+    core_without.parts.context.facts.publish_fact(Waved(1))
     with pytest.raises(KeyError):
         core_without.take_effects()
-    node.parts.context.facts.publish(Waved(1))
+    node.parts.context.facts.publish_fact(Waved(1))
     node.take_effects()
 
 
@@ -212,7 +212,7 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
     other.start()
     (watcher,) = (part for part in watched.core.parts.context.face if isinstance(part, Watcher))
     said: list[Fact] = []
-    other.core.parts.context.facts.publish = said.append  # type: ignore[method-assign,assignment]
+    other.core.parts.context.facts.publish_fact = said.append  # type: ignore[method-assign,assignment]
     net.until(lambda: watched.alive == {"b"})
     client_of(watched).publish("x", b"1", persistent=False)
     client_of(other).publish("x", b"2", persistent=False)
@@ -232,7 +232,7 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
 
 def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
     node = core()
-    node.parts.context.facts.publish(EnvelopeAccepted([]))
+    node.parts.context.facts.publish_fact(EnvelopeAccepted([]))
     node.take_effects()
     assert not node.parts.context.facts.queue
 
@@ -245,12 +245,12 @@ def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
 
     def echo(fact: Any) -> None:
         if fact.times:
-            node.parts.context.facts.publish(Waved(0))
+            node.parts.context.facts.publish_fact(Waved(0))
 
     node.parts.context.face.fact_handlers[Waved].append(echo)
     node.parts.context.facts.publish_last(RoutesChanged())
     for times in (2, 1):
-        node.parts.context.facts.publish(Waved(times))
+        node.parts.context.facts.publish_fact(Waved(times))
         node.parts.context.facts.publish_last(RoutesChanged())
     node.take_effects()
     assert heard == [Waved(2), Waved(1), Waved(0), Waved(0), RoutesChanged()]
@@ -266,7 +266,7 @@ def test_two_that_are_both_said_last_do_not_wait_for_each_other() -> None:
         node.parts.context.face.fact_handlers[kind] = [heard.append]
     node.parts.context.facts.publish_last(RoutesChanged())
     node.parts.context.facts.publish_last(RequestAnswered())
-    node.parts.context.facts.publish(Waved(1))
+    node.parts.context.facts.publish_fact(Waved(1))
     node.take_effects()
     assert heard == [Waved(1), RoutesChanged(), RequestAnswered()]
 
@@ -282,7 +282,7 @@ def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
             return False
 
     for _ in range(100):
-        node.parts.context.facts.publish(Counted(1))
+        node.parts.context.facts.publish_fact(Counted(1))
         node.parts.context.facts.publish_last(RoutesChanged())
     assert looked == 0 and len(node.parts.context.facts.queue) == 101
 

@@ -21,13 +21,13 @@ def leaps() -> list[int]:
 @pytest.fixture
 def clock(leaps: list[int]) -> NodeClock:
     made = NodeClock(leaps.append)
-    made.at(1.0, WALL)
+    made.set_time(1.0, WALL)
     return made
 
 
 def test_stamps_rise_also_when_the_wall_clock_does_not(clock: NodeClock) -> None:
     stamps = [clock.stamp(), clock.stamp()]
-    clock.at(2.0, WALL - SECOND)
+    clock.set_time(2.0, WALL - SECOND)
     stamps.append(clock.stamp())
     assert stamps == [WALL, WALL + 1, WALL + 2]
     assert clock.last_stamp < clock.stamp()
@@ -62,7 +62,7 @@ def test_timestamps_rise_whatever_the_clocks_do(clock: NodeClock, seed: int) -> 
     """Laws 1 and 2, with a wall clock that jumps and timestamps of nodes with wrong clocks."""
     dice, last = Random(seed), 0
     for step in range(200):
-        clock.at(2.0 + step, wall := WALL + dice.randrange(-3, 3) * 3600 * SECOND)
+        clock.set_time(2.0 + step, wall := WALL + dice.randrange(-3, 3) * 3600 * SECOND)
         heard = wall + dice.randrange(-2 * AHEAD, 2 * AHEAD)
         clock.heard_stamp(heard)
         bound, stamp = clock.last_stamp, clock.stamp()
@@ -74,7 +74,7 @@ def test_timestamps_rise_whatever_the_clocks_do(clock: NodeClock, seed: int) -> 
 def test_a_leap_of_the_wall_clock_is_reported_once_and_expires_nothing(
     clock: NodeClock, leaps: list[int]
 ) -> None:
-    clock.at(2.0, WALL + 3600 * SECOND)
-    clock.at(3.0, WALL + 3601 * SECOND)
+    clock.set_time(2.0, WALL + 3600 * SECOND)
+    clock.set_time(3.0, WALL + 3601 * SECOND)
     assert leaps == [3599 * SECOND]
     assert (clock.now, clock.wall, clock.believed) == (3.0, WALL + 3601 * SECOND, WALL + 2 * SECOND)

@@ -18,7 +18,7 @@ WALL = 1_700_000_000 * SECOND
 @pytest.fixture
 def context() -> NodeContext:
     made = NodeContext(Settings(me=Introduction(b"m" * 16, "bilbo", 1, "")), bytes, lambda: 0.5)
-    made.clock.at(1.0, WALL)
+    made.clock.set_time(1.0, WALL)
     return made
 
 

@@ -17,7 +17,7 @@ def conn(key: str = "peer") -> Conn:
 def test_effects_keep_the_order_in_which_they_were_emitted() -> None:
     out, a, b = NodeOutput(), conn("a"), conn("b")
     out.send(a, Ping(1))
-    out.note("info", "in between")
+    out.log_line("info", "in between")
     out.send(b, Ping(2))
     out.raw(a, [b"x"])
     kinds = [effect.conn if isinstance(effect, Send) else type(effect) for effect in out.effects]

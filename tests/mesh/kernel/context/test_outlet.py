@@ -17,7 +17,7 @@ from mesh.wire.commands import Items
 from mesh.wire.frames import read
 from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.envelopes import envelope
-from tests.mesh.routing.feeds import HERON, Ends, parcel
+from tests.mesh.routing.feeds import HERON, Ends, stored
 
 GONE = (7,)  # path of the gaps that others have reported
 
@@ -44,15 +44,15 @@ class Bench:
             for path, messages in read_gaps(head.gaps):
                 self.told[path] = self.told.get(path, 0) + messages
 
-    def send(self, *portions: EnvelopeSlice) -> None:
-        for portion in portions:
-            self.outlet.push(self.feed, portion)
+    def send(self, *slices: EnvelopeSlice) -> None:
+        for slice_ in slices:
+            self.outlet.push_slice(self.feed, slice_)
         self.outlet.flush(self._emit)
 
 
 def test_a_gap_that_was_under_way_when_the_other_end_began_anew_is_told_again() -> None:
     bench = Bench()
-    first, second = EnvelopeSlice(parcel(1), gap=3), EnvelopeSlice(parcel(2), gap=4)
+    first, second = EnvelopeSlice(stored(1), gap=3), EnvelopeSlice(stored(2), gap=4)
     bench.outlet.passed_on = {GONE: 5}
     bench.send(first)
     bench.send(second)
@@ -66,7 +66,7 @@ def test_a_gap_that_was_under_way_when_the_other_end_began_anew_is_told_again() 
 
 def test_what_the_other_end_has_heard_is_told_once() -> None:
     bench = Bench()
-    first, second = EnvelopeSlice(parcel(1), gap=3), EnvelopeSlice(parcel(2), gap=4)
+    first, second = EnvelopeSlice(stored(1), gap=3), EnvelopeSlice(stored(2), gap=4)
     bench.outlet.passed_on = {GONE: 5}
     bench.send(first)
     bench.send(second)
@@ -77,19 +77,19 @@ def test_what_the_other_end_has_heard_is_told_once() -> None:
 
 def test_a_connection_that_breaks_brings_it_as_it_was() -> None:
     bench = Bench()
-    portion = EnvelopeSlice(parcel(1), gap=3)
-    bench.send(portion)
+    slice_ = EnvelopeSlice(stored(1), gap=3)
+    bench.send(slice_)
     bench.outlet.detach()
     bench.told.clear()
     bench.attach(0)
-    assert (bench.told, portion.gap) == ({(): 3}, 0)
+    assert (bench.told, slice_.gap) == ({(): 3}, 0)
 
 
 def test_a_peer_is_told_the_place_of_what_comes_late_here_unless_it_was_told_of_one_behind_it() -> None:
     """A peer cannot settle an item without a position. It takes one with a passed position for a repeat."""
     bench = Bench()
     for place, is_late in ((5, True), (9, False), (7, True), (8, True), (11, True)):
-        late = parcel(place, master=HERON)
+        late = stored(place, master=HERON)
         late.is_late = is_late
         bench.send(EnvelopeSlice(late))
     assert bench.places == [5, 9, 0, 0, 11]
@@ -117,8 +117,8 @@ def sent_to_a_client(*pushed: tuple[Keyed, EnvelopeSlice]) -> list[tuple[list[in
             heard.append(([number for number, _ in head.targets], head.tries, e.contents()))
 
     outlet.attach(Conn("key", False, True, "ipc:///here", 0.0, 0.0), 0, emit)
-    for feed, portion in pushed:
-        outlet.push(feed, portion)
+    for feed, slice_ in pushed:
+        outlet.push_slice(feed, slice_)
     outlet.flush(emit)
     return heard
 
@@ -127,7 +127,7 @@ ONE, TWO = Keyed(1), Keyed(2)
 
 
 def test_what_was_given_before_goes_to_one_subscription_alone() -> None:
-    p = parcel(1, 3, 1)
+    p = stored(1, 3, 1)
     three = p.envelope.contents()
     plain, tried = EnvelopeSlice(p), EnvelopeSlice(p, tries=b"\0\1\2")
     together, alone = ([1, 2], b"", three), ([2], b"\0\1\2", three)
@@ -138,7 +138,7 @@ def test_what_was_given_before_goes_to_one_subscription_alone() -> None:
 
 
 def test_tries_are_those_of_the_messages_that_a_portion_has() -> None:
-    p = parcel(1, 4, 1)
+    p = stored(1, 4, 1)
     some = EnvelopeSlice(p, (1, 3), tries=b"\0\7")
     assert sent_to_a_client((ONE, some)) == [([1], b"\0\7", p.envelope.cut([1, 3]).contents())]
 
@@ -189,7 +189,7 @@ def test_a_gap_that_nothing_follows_is_told_by_a_head_without_targets_once() -> 
 
 def test_it_is_told_behind_what_waits_and_not_again_when_that_has_told_it() -> None:
     feed, outlet = ending(3)
-    outlet.push(feed, EnvelopeSlice(parcel(), gap=feed.take_gap()))
+    outlet.push_slice(feed, EnvelopeSlice(stored(), gap=feed.take_gap()))
     assert gaps_told(outlet) == [([(7, 3)], 1)]
 
 
@@ -202,5 +202,5 @@ def test_it_is_owed_again_when_the_other_end_begins_anew_before_it_has_it() -> N
 
 def test_a_subscription_that_is_gone_is_told_of_no_gap() -> None:
     feed, outlet = ending(3)
-    outlet.withdraw(feed)
+    outlet.drop_slices(feed)
     assert gaps_told(outlet) == []

@@ -32,7 +32,7 @@ def crowded(many: int = MANY) -> SimNode:
         node = c.Introduction(
             n.to_bytes(16), f"a-node-with-a-name-{n:04}", 1, f"tcp://10.{n >> 8}.{n & 255}.1:7710"
         )
-        neighbours.happened(neighbours.membership.hear(as_node(node), now))
+        neighbours.happened(neighbours.membership.on_introduction(as_node(node), now))
         a.core.take_effects()
     return a
 

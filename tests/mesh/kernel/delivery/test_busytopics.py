@@ -52,9 +52,11 @@ LENGTHS = st.sampled_from([[1, 1, 1], [2, 2, 2], [1, 2, 3], [0, 0, 0]])
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "NEWS"]), st.sampled_from(["a b a", "a", "c a b"]), LENGTHS)))
-def test_every_message_counts_once_whatever_came_before_it(story: list[tuple[str, str, list[int]]]) -> None:
+def test_every_message_counts_once_whatever_came_before_it(
+    scenario: list[tuple[str, str, list[int]]],
+) -> None:
     topics, counts = BusyTopics(), dict[tuple[str, str], list[int]]()
-    for domain, keys, lengths in story:
+    for domain, keys, lengths in scenario:
         contents = [bytes(length) for length, _ in zip(lengths, keys.split(), strict=False)]
         told = envelope(keys, contents, domain=domain)
         topics.count_messages(replace(told, sizes=lengths[0]) if len(set(lengths)) == 1 else told)

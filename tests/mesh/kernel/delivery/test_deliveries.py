@@ -24,10 +24,10 @@ class Reader:
         self.got: list[int] = []
         self.expected = 0
 
-    def offer(self, portion: Any, now: float) -> None:
-        self.got.append(portion.parcel.envelope.first)
+    def offer(self, slice_: Any, now: float) -> None:
+        self.got.append(slice_.stored.envelope.first)
 
-    def expect(self, parcel: Any, sign: int) -> None:
+    def expect(self, stored: Any, sign: int) -> None:
         self.expected += sign
 
 
@@ -45,8 +45,8 @@ class Stage:
         self.answers: list[tuple[int, str]] = []
         reader: Any = self.reader
         for n in range(1, count + 1):
-            parcel = StoredEnvelope(replace(envelope("k", first=n), to="client/joe"))
-            accepted = Accepted([(parcel, [(reader, None)])], Answer("", n, n), [], stored=False)
+            stored = StoredEnvelope(replace(envelope("k", first=n), to="client/joe"))
+            accepted = Accepted([(stored, [(reader, None)])], Answer("", n, n), [], stored=False)
             self.lane.waiting.append(accepted)
         self.all = list(self.lane.waiting)
 
@@ -85,7 +85,7 @@ def test_a_failed_commit_is_refused_in_order_and_delivered_to_nobody() -> None:
     stage.ends(3)
     assert stage.reader.got == [1, 3]
     assert stage.answers == [(1, "OK"), (2, NotAvailable.code), (3, "OK")]
-    assert [call.args[1] for call in stage.log.refuse.call_args_list] == [stage.all[1]]
+    assert [call.args[1] for call in stage.log.refuse_accepted.call_args_list] == [stage.all[1]]
 
 
 def test_the_refusal_of_a_full_store_is_stored_before_it_is_answered() -> None:

@@ -14,7 +14,7 @@ OWN = "/node/heron/client/__sys__"
 
 def refused(e: Envelope) -> str:
     try:
-        EnvelopeCheck("heron").check(e)
+        EnvelopeCheck("heron").check_envelope(e)
     except LocalError as error:
         return error.code
     return ""
@@ -47,7 +47,7 @@ def test_each_name_is_checked(e: Envelope, code: str) -> None:
 def test_a_key_is_checked_once_unless_it_is_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[str] = []
     monkeypatch.setattr(envelope_check, "check_key", checked.append)
-    check = EnvelopeCheck("heron").check
+    check = EnvelopeCheck("heron").check_envelope
     for _ in range(3):
         check(envelope("a b"))
     assert checked == ["a", "b"]
@@ -64,5 +64,5 @@ def test_few_keys_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envelope_check, "CHECKED", 3)
     checks = EnvelopeCheck("heron")
     for n in range(20):
-        checks.check(envelope(f"k{n}"))
+        checks.check_envelope(envelope(f"k{n}"))
         assert len(checks._checked) <= 3

@@ -34,9 +34,9 @@ class Stage:
     def relay(self, **fields: Any) -> set[str]:
         """Return the receivers of an item, where "" is the subscription."""
         route = fields.pop("route", ())
-        self.parcel = StoredEnvelope(replace(envelope("k"), route=route), master=MASTER, **fields)
-        self.items.relay(self.parcel)
-        ((_, targets),) = self.deliveries.offer.call_args.args[0]
+        self.stored = StoredEnvelope(replace(envelope("k"), route=route), master=MASTER, **fields)
+        self.items.relay(self.stored)
+        ((_, targets),) = self.deliveries.offer_all.call_args.args[0]
         return {"" if sink is self.client else sink.owner for sink, _ in targets}
 
 
@@ -65,7 +65,7 @@ def test_a_subscription_gets_nothing_from_before_its_start(
 def test_only_a_stored_item_is_owed(position: int, owed: int) -> None:
     stage = Stage("bilbo", "sam")
     stage.relay(position=position)
-    assert stage.parcel.owed == owed
+    assert stage.stored.owed == owed
 
 
 @pytest.mark.parametrize(

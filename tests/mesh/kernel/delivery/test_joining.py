@@ -18,7 +18,7 @@ class Held:
     def __init__(self) -> None:
         self.waiting: list[Callable[[], None]] = []
 
-    def confirm(self, peers: Sequence[object], then: Callable[[], None]) -> None:
+    def call_when_confirmed(self, peers: Sequence[object], then: Callable[[], None]) -> None:
         self.waiting.append(then)
 
     def come(self) -> None:
@@ -39,7 +39,7 @@ def joined(monkeypatch: pytest.MonkeyPatch, pattern: str, *passing: str) -> list
         writer.publish(key, b"old", persistent=True)
     net.until(lambda: writer.is_through)
     held = Held()
-    monkeypatch.setattr(a.core.parts.questions, "confirm", held.confirm)
+    monkeypatch.setattr(a.core.parts.questions, "call_when_confirmed", held.call_when_confirmed)
     subscription: Subscription = reader.subscribe(pattern=pattern, initial=True)
     net.until(lambda: bool(held.waiting))
     net.run(1.0)

@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.wire.envelope import LOCAL_ONLY
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import Subscription, client_of
 from tests.simulation import SimNetwork
 
@@ -14,7 +14,7 @@ def values(subscription: Subscription) -> list[int]:
     return [int(content) for content in subscription.contents]
 
 
-@pytest.mark.parametrize("seed", stories(range(5), 2))
+@pytest.mark.parametrize("seed", scenarios(range(5), 2))
 def test_a_publisher_s_messages_keep_their_order_whether_they_wait_for_the_disk_or_not(seed: int) -> None:
     net = SimNetwork(seed)
     net.disk = (0.05, 0.2)
@@ -118,7 +118,7 @@ def check_gaps(subscription: Subscription, published: int) -> None:
     assert subscription.dropped == published - len(subscription.got)
 
 
-@pytest.mark.parametrize("where", stories(["b", "a"]))
+@pytest.mark.parametrize("where", scenarios(["b", "a"]))
 def test_what_a_stopped_subscriber_missed_it_is_told_with_the_next_message(where: str) -> None:
     net = SimNetwork()
     nodes = dict(zip("ab", net.mesh("a", "b", **TINY), strict=True))
@@ -147,7 +147,7 @@ def test_every_message_that_matched_is_delivered_dropped_or_pending() -> None:
     publisher.settled()
     net.run(2)
     matched = 100 + 200  # by the first and by the second pattern
-    metrics = a.core.parts.status.info().metrics
+    metrics = a.core.parts.status.node_info().metrics
     assert metrics["published"] == 200
     assert matched == metrics["delivered"] + metrics["dropped"] + metrics["pending"]
     assert len(quick.got) == 100

@@ -52,7 +52,8 @@ class Stage:
     @property
     def done(self) -> list[str]:
         """Return the outcome of the envelope."""
-        here = [f"here {c.args[0].first}-{c.args[0].last}" for c in self.routing.here.accept.call_args_list]
+        accepted = self.routing.here.accept_envelope.call_args_list
+        here = [f"here {c.args[0].first}-{c.args[0].last}" for c in accepted]
         added = [f"entry {c.args[0].first}-{c.args[0].last}" for c in self.routing.onward.add.call_args_list]
         sent = ["sent"] * self.routing.send_on.call_count
         behind = ["behind"] * self.routing.put_off.put_behind.call_count
@@ -71,7 +72,7 @@ class Stage:
 )
 def test_each_decision_is_carried_out(decision: Decision, expected: list[str]) -> None:
     stage = Stage(decision)
-    stage.acceptance.publish(envelope("a b"))
+    stage.acceptance.publish_envelope(envelope("a b"))
     assert stage.done == expected
 
 
@@ -87,23 +88,23 @@ def test_each_decision_is_carried_out(decision: Decision, expected: list[str]) -
 def test_the_destination_of_a_client_decides_first(e: Envelope, expected: list[str]) -> None:
     stage = Stage(TO_FRODO, is_plain=True)
     stage.context.face.puts = {"queue/": Mock()}
-    stage.acceptance.publish(e)
+    stage.acceptance.publish_envelope(e)
     assert stage.done == expected
     assert stage.context.face.puts["queue/"].called is e.to.startswith("queue/")
 
 
 def test_an_address_in_this_site_has_no_site() -> None:
     stage = Stage(TO_FRODO)
-    stage.acceptance.publish(replace(envelope("k"), to="/site/FRA/node/a/client/joe"))
+    stage.acceptance.publish_envelope(replace(envelope("k"), to="/site/FRA/node/a/client/joe"))
     assert stage.routing.onward.add.call_args.args[0].to == "/node/a/client/joe"
 
 
 def test_without_rules_nothing_is_decided_unless_the_stream_waits() -> None:
     stage = Stage(is_plain=True)
-    stage.acceptance.publish(envelope("k"))
+    stage.acceptance.publish_envelope(envelope("k"))
     assert stage.done == ["here 1-1"] and not stage.routing.deciding.split_by_route.called
     stage.routing.onward.holds.return_value = True
-    stage.acceptance.publish(envelope("k", first=2))
+    stage.acceptance.publish_envelope(envelope("k", first=2))
     assert stage.routing.deciding.split_by_route.called
 
 
@@ -111,9 +112,9 @@ def test_a_repeated_number_adds_its_origin_to_the_entry_and_is_answered_again() 
     stage, entry = Stage(TO_FRODO), Mock(is_kept=False)
     stage.routing.onward.split_known.side_effect = lambda e: ([entry], [(2, 2)])
     stage.routing.deciding.is_only_here.return_value = False
-    stage.acceptance.publish(envelope("a b"))
+    stage.acceptance.publish_envelope(envelope("a b"))
     entry.add_origin.assert_called_once_with(stage.local)
-    assert stage.routing.tailback.repeat.called and stage.routing.tailback.adopt.called
+    assert stage.routing.tailback.repeat.called and stage.routing.tailback.keep_entry.called
     assert stage.done == ["entry 2-2", "sent"]
 
 
@@ -121,22 +122,22 @@ def test_what_only_this_node_has_to_accept_does_not_wait_for_its_entry() -> None
     stage, entry = Stage(HERE), Mock()
     stage.routing.onward.split_known.side_effect = lambda e: ([entry], [])
     stage.routing.deciding.is_only_here.return_value = True
-    stage.acceptance.accept(envelope("a b"), PEER)
+    stage.acceptance.accept_envelope(envelope("a b"), PEER)
     assert stage.done == ["here 1-2"] and not entry.add_origin.called
 
 
 def test_a_refusal_is_remembered_for_a_client_and_not_for_a_peer() -> None:
     for origin, is_remembered in ((None, True), (PEER, False)):
         stage = Stage(NO_MASTER)
-        stage.acceptance.accept(envelope("k"), origin or stage.local)
+        stage.acceptance.accept_envelope(envelope("k"), origin or stage.local)
         assert (stage.refused.refusal_of(STREAM, "", 1) is not None) is is_remembered
 
 
 def test_what_was_refused_before_is_refused_again_and_the_rest_is_accepted() -> None:
     stage = Stage(NO_MASTER)
-    stage.acceptance.publish(envelope("b", first=2))
+    stage.acceptance.publish_envelope(envelope("b", first=2))
     stage.routing.deciding.split_by_route.side_effect = lambda e: [(e, HERE)]
-    stage.acceptance.publish(envelope("a b c"))
+    stage.acceptance.publish_envelope(envelope("a b c"))
     assert stage.answers == [(2, 2, "NO_MASTER")] * 2
     assert stage.done[:2] == ["here 1-1", "here 3-3"]
 
@@ -152,23 +153,23 @@ def test_what_was_refused_before_is_refused_again_and_the_rest_is_accepted() -> 
 def test_an_invalid_name_is_refused_before_any_decision(e: Envelope, is_local: bool, code: str) -> None:
     stage = Stage(TO_FRODO)
     origin = stage.local if is_local else Mock(is_local=False, answer=stage._answered)
-    stage.acceptance.accept(e, origin)
+    stage.acceptance.accept_envelope(e, origin)
     assert stage.done == [code] and not stage.routing.deciding.split_by_route.called
 
 
 def test_an_envelope_waits_behind_a_deferred_one_of_its_stream() -> None:
     stage = Stage(TO_FRODO)
     stage.routing.put_off.waits_for.return_value = Mock()
-    stage.acceptance.publish(envelope("k"))
+    stage.acceptance.publish_envelope(envelope("k"))
     assert stage.done == ["entry 1-1", "behind"]
 
 
 def test_an_entry_may_have_been_sent_by_an_earlier_process_and_holds_no_body_of_others() -> None:
     stage = Stage(TO_FRODO)
-    stage.acceptance.publish(envelope("k", flags=HELD), was_sent=True)
+    stage.acceptance.publish_envelope(envelope("k", flags=HELD), was_sent=True)
     entry = stage.routing.onward.add.return_value
     assert entry.presume_sent.called and not stage.routing.onward.add.call_args.args[0].flags & HELD
-    stage.acceptance.publish(envelope("k", first=2))
+    stage.acceptance.publish_envelope(envelope("k", first=2))
     assert entry.presume_sent.call_count == 1
 
 
@@ -181,14 +182,14 @@ def test_what_this_node_accepted_by_earlier_rules_is_not_forwarded() -> None:
         stage.acceptance.was_master = was_master
         stage.router.log.find_stream.return_value = stream = Mock()
         stream.origin.above = Ranges.of((2,))
-        stage.acceptance.publish(envelope("a b c"))
+        stage.acceptance.publish_envelope(envelope("a b c"))
         assert stage.done == expected
 
 
 def test_only_a_shared_value_has_the_timestamp_of_its_publisher() -> None:
     for is_shared in (False, True):
         stage = Stage(Decision(Kind.HERE, "one of several", is_shared=is_shared))
-        stage.acceptance.publish(envelope("k"))
+        stage.acceptance.publish_envelope(envelope("k"))
         assert stage.routing.here.shared_stamp.called is is_shared
 
 

@@ -37,7 +37,7 @@ def one_under_way(
     assert not put(heron, RULES).code
     net.run(2 * LATELY)
     pubs = [client_of(heron, f"pub-{n}") for n in range(publishers)]
-    monkeypatch.setattr(avalon.core.parts.router, "publish", lambda *_, **__: None)
+    monkeypatch.setattr(avalon.core.parts.router, "publish_here", lambda *_, **__: None)
     for pub in pubs:
         pub.publish("theirs", b"0", domain=D)
     net.run(0.5)

@@ -240,8 +240,8 @@ def test_contents_that_were_never_here_stop_nobody(monkeypatch: pytest.MonkeyPat
     item = outlet._item
 
     def lying(group: Any) -> Any:
-        parcel = group[0][1].parcel
-        parcel.held_by = outlet.life if parcel.envelope.keys == ("k",) else None
+        stored = group[0][1].stored
+        stored.held_by = outlet.life if stored.envelope.keys == ("k",) else None
         return item(group)
 
     monkeypatch.setattr(outlet, "_item", lying)
@@ -263,12 +263,12 @@ def test_no_other_node_takes_anything_back_or_calls_it_provisional(
     told: list[str] = []
     joe.retracted = lambda s, batch: told.append(batch.state)  # type: ignore[method-assign]
     heard = joe.subscribed("k", domain=RUGBY)
-    accept = c["heron"].core.parts.router.log.accept
+    accept = c["heron"].core.parts.router.log.accept_envelope
 
     def lying(lane: Any, pieces: Any, *more: Any) -> Any:
         return accept(lane, [(replace(e, flags=e.flags | flag), to) for e, to in pieces], *more)
 
-    monkeypatch.setattr(c["heron"].core.parts.router.log, "accept", lying)
+    monkeypatch.setattr(c["heron"].core.parts.router.log, "accept_envelope", lying)
     joe.publish("k", b"1", domain=RUGBY)
     c.client("heron", "eve").publish("k", b"2", domain=RUGBY)
     c.net.run(2)

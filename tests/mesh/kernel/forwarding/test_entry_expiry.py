@@ -40,7 +40,7 @@ class Stage:
 
     def add(self, e: Envelope, sender: str = "", to: str = "") -> PendingForward:
         entry = self.onward.add(replace(e, route=(Hop("heron", 0, NOW),), sender=sender, to=to), CLIENT, 0.0)
-        self.onward.assign(entry, ("frodo",), "away")
+        self.onward.set_next_hops(entry, ("frodo",), "away")
         self.expiry.add(entry)
         return entry
 
@@ -92,5 +92,5 @@ def test_the_due_times_of_entries_that_are_gone_are_thrown_away(monkeypatch: pyt
     stage = Stage()
     stage.expiry._many_due = 4
     for n in range(1, 50):
-        stage.onward.remove(stage.add(envelope("k", first=n)))
+        stage.onward.remove_entry(stage.add(envelope("k", first=n)))
         assert len(stage.expiry._due) <= 4

@@ -55,8 +55,8 @@ class Stage:
         if self.here.take_over.called:
             assert self.entry.is_done
             return "here"
-        if self.tailback.refuse.called:
-            return f"refused {self.tailback.refuse.call_args.args[1].code}"
+        if self.tailback.refuse_entry.called:
+            return f"refused {self.tailback.refuse_entry.call_args.args[1].code}"
         return "stays" if self.entry.hops == before else f"to {' '.join(self.entry.hops)}"
 
 
@@ -124,7 +124,7 @@ def test_a_loop_that_may_end_sends_back_what_this_node_need_not_keep(
 def test_an_entry_waits_for_an_earlier_one_of_its_stream_unless_it_was_sent() -> None:
     for was_sent, expected in ((False, "behind"), (True, "to frodo")):
         stage = Stage()
-        stage.routing.onward.assign(stage.entry, ("sam",), "")
+        stage.routing.onward.set_next_hops(stage.entry, ("sam",), "")
         stage.put_off.waits_for.return_value = Mock()
         if was_sent:
             stage.entry.presume_sent()

@@ -71,13 +71,13 @@ def test_each_answer_counts_as_the_table_says(
 ) -> None:
     stage = Stage(**fields)
     assert stage.answered(hop, state) == expected
-    assert not stage.context.counters.count.called
+    assert not stage.context.counters.add_count.called
 
 
 def test_an_answer_that_no_entry_waits_for_is_counted() -> None:
     stage = Stage(is_known=False)
     assert stage.answered("frodo", "OK") == ""
-    stage.context.counters.count.assert_called_once_with("unasked")
+    stage.context.counters.add_count.assert_called_once_with("unasked")
 
 
 def test_an_answer_of_a_site_opens_its_window() -> None:

@@ -7,7 +7,7 @@ from mesh.wire.envelope import Envelope
 from tests.mesh.kernel.masters import RUGBY, Cluster, cluster
 from tests.mesh.kernel.several import Several, several
 from tests.mesh.store.images import standing
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
 from tools.simulator.world import network
@@ -31,7 +31,7 @@ def published(client: SimClient, content: bytes, key: str = "k", *, persistent: 
 # --- publishing -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("node", stories(["bilbo", "heron", "golan", "frodo", "avalon"]))
+@pytest.mark.parametrize("node", scenarios(["bilbo", "heron", "golan", "frodo", "avalon"]))
 def test_A36_a_publish_reaches_both_once_wherever_it_comes_from(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     ear = c.client("golan", "ear").subscribed("k", domain=RUGBY)
@@ -59,7 +59,7 @@ def test_a_master_that_is_only_a_way_to_the_sender_divides_it() -> None:
     assert c["heron"].metric("forwarded") == 1
 
 
-@pytest.mark.parametrize("node", stories(["bilbo", "golan", "heron"]))
+@pytest.mark.parametrize("node", scenarios(["bilbo", "golan", "heron"]))
 def test_while_one_is_away_it_waits_for_that_one_by_name(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     ear = c.client("golan", "ear").subscribed("k", domain=RUGBY)
@@ -138,7 +138,7 @@ def test_what_waits_for_one_master_is_stored_once_and_survives_a_crash() -> None
     assert not standing(c["golan"].disk.store)
 
 
-@pytest.mark.parametrize("node", stories(["bilbo", "golan", "heron"]))
+@pytest.mark.parametrize("node", scenarios(["bilbo", "golan", "heron"]))
 def test_what_one_master_refuses_is_called_neither_taken_nor_refused(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     c["avalon"].disk.is_full = True
@@ -280,7 +280,7 @@ def test_a_new_subscriber_gets_the_newest_value_though_one_master_is_behind() ->
 # --- erasing ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("node", stories(["bilbo", "golan", "heron"]))
+@pytest.mark.parametrize("node", scenarios(["bilbo", "golan", "heron"]))
 def test_an_erase_reaches_both_and_each_subscriber_hears_of_it_once(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     joe, ear = c.client(node), c.client("golan", "ear").subscribed("k", domain=RUGBY)
@@ -326,22 +326,22 @@ def test_the_route_names_all_of_them() -> None:
 # Only a few seeds: tools/simulate has more. The quick set has a random run of `Masters` instead.
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) -> None:
-    story = Several(seed, subscribers=5)
-    story.run(8.0)
-    story.check()
+def test_a_random_scenario_of_one_master_that_fails_keeps_every_promise(seed: int) -> None:
+    scenario = Several(seed, subscribers=5)
+    scenario.run(8.0)
+    scenario.check()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [103, 100])  # 103 found a fault once
-def test_a_random_story_of_two_masters_that_fail_keeps_every_promise(seed: int) -> None:
-    story = Several(seed, subscribers=5)
-    story.victims = ("heron", "avalon")
-    story.run(8.0)
-    story.check()
+def test_a_random_scenario_of_two_masters_that_fail_keeps_every_promise(seed: int) -> None:
+    scenario = Several(seed, subscribers=5)
+    scenario.victims = ("heron", "avalon")
+    scenario.run(8.0)
+    scenario.check()
 
 
-@pytest.mark.parametrize("seed", stories(range(1, 6)))
+@pytest.mark.parametrize("seed", scenarios(range(1, 6)))
 def test_a_way_that_is_only_suspected_keeps_what_a_publisher_sends(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

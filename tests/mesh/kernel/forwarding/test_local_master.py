@@ -27,7 +27,7 @@ class Stage:
 
     @property
     def given(self) -> Any:
-        return self.router.publish.call_args.args
+        return self.router.publish_here.call_args.args
 
     def answers(self, answer: Answer) -> Answer:
         """Return the answer that the origin gets if the router gives `answer`."""
@@ -59,7 +59,7 @@ def test_only_a_copy_for_several_masters_has_the_timestamp_of_its_publisher() ->
     assert stage.given[3] == 0
     stage.here.take_over(replace(e, sender=SITE), CLIENT, (), Mock())
     assert stage.given[3] == WALL - 5
-    stage.here.accept(e, CLIENT)
+    stage.here.accept_envelope(e, CLIENT)
     assert stage.given[3] == 0
 
 
@@ -74,7 +74,7 @@ def test_a_backup_names_the_unreachable_masters_and_records_what_it_accepts(
     stands_for: tuple[str, ...], answer: Answer, text: str, is_had: bool
 ) -> None:
     stage = Stage(has_backups=True)
-    stage.here.accept(envelope("k"), CLIENT, 0, stands_for)
+    stage.here.accept_envelope(envelope("k"), CLIENT, 0, stands_for)
     assert not stage.router.had.called, "not before it is accepted"
     told = stage.answers(answer)
     assert (told.state, told.text, stage.router.had.called) == (answer.state, text, is_had)
@@ -85,14 +85,14 @@ def test_a_direct_message_and_a_mesh_without_backups_need_no_record() -> None:
         (Stage(), envelope("k")),
         (Stage(has_backups=True), replace(envelope("k"), to="client/joe")),
     ):
-        stage.here.accept(e, CLIENT, 0, ("a",))
+        stage.here.accept_envelope(e, CLIENT, 0, ("a",))
         assert stage.answers(OK) == OK
         assert not stage.router.had.called
 
 
 def test_a_body_that_is_held_elsewhere_depends_on_the_connection_that_brought_it() -> None:
     stage, origin = Stage(), Mock()
-    stage.here.accept(envelope("k", flags=HELD | PERSISTENT), origin)
+    stage.here.accept_envelope(envelope("k", flags=HELD | PERSISTENT), origin)
     assert (stage.given[1].flags, stage.given[4]) == (PERSISTENT, origin.link.return_value)
-    stage.here.accept(envelope("k"), origin)
+    stage.here.accept_envelope(envelope("k"), origin)
     assert stage.given[4] is None

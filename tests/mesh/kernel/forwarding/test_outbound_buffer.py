@@ -180,7 +180,7 @@ def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_ag
     e = replace(envelope("k", persistent=True, domain=RUGBY), sender="/node/bilbo/client/joe/session/1")
     for origin in (client, bilbo, client, bilbo) if first == "its publisher" else (bilbo, client, bilbo):
         core.parts.forwarder.routing._settled = False  # no warning was sent yet
-        core.parts.forwarder.acceptance.accept(e, origin)
+        core.parts.forwarder.acceptance.accept_envelope(e, origin)
     (entry,) = core.parts.forwarder.onward.entries()
     core.parts.forwarder.tailback.warn(entry)
     assert entry.keeping is Keeping.STORING and entry.origin == bilbo, (

@@ -37,7 +37,7 @@ class Stage:
         )
         self._first += count
         entry = self.onward.add(e, CLIENT, 0.0)
-        self.onward.assign(entry, (hop,), "away")
+        self.onward.set_next_hops(entry, (hop,), "away")
         if is_warned:
             entry.change_keeping(Keeping.KEPT_WARNED)
         return entry

@@ -7,7 +7,7 @@ from mesh.kernel.peers.facts import LoggedOut
 from mesh.kernel.peers.peer import Peer
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA
 from tests.mesh.kernel.hole import hole
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -83,7 +83,7 @@ def dialled(node: SimNode) -> int:
     return node.core.parts.dialler._dialled
 
 
-@pytest.mark.parametrize("uuid", stories([b"\x01" * 16, b"\xf0" * 16]))
+@pytest.mark.parametrize("uuid", scenarios([b"\x01" * 16, b"\xf0" * 16]))
 def test_a_seed_under_another_name_is_left_alone_while_its_node_is_there(uuid: bytes) -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")

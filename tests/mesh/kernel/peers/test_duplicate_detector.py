@@ -58,7 +58,7 @@ def dial(
     """
     conn = dialler.parts.dialler.dial(PLACE, NODE_CONTROL, b"")
     ring = dialler.parts.context.settings.keyring
-    listener.accept("in", PLACE, False, ring.mine if ring is not None else "")
+    listener.add_inbound("in", PLACE, False, ring.mine if ring is not None else "")
     stops: dict[NodeCore, Stop] = {}
     for _ in range(8):
         for one in dict.fromkeys((dialler, listener)):
@@ -83,7 +83,7 @@ def test_trial_A2_of_two_processes_with_our_key_the_later_one_stops_whoever_dial
         ended = dial(new, old)
         assert [stop and stop.code for stop in ended] == ["CONFLICT", None]
         assert ended[0] is not None and f"at {PLACE}." in ended[0].error
-        (event,) = [e for e in old.parts.context.events.after(0)[0] if e.kind == "conflict"]
+        (event,) = [e for e in old.parts.context.events.events_after(0)[0] if e.kind == "conflict"]
         assert "started later and stops" in event.text
 
 

@@ -7,7 +7,7 @@ import pytest
 from mesh.discovery.member import NodeLife
 from mesh.kernel.peers.introductions import to_wire
 from mesh.wire import commands as c
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -34,7 +34,7 @@ def accuse(golan: SimNode, heron: SimNode, state: NodeLife) -> None:
     golan._carry_out_all()
 
 
-@pytest.mark.parametrize("state", stories([NodeLife.DEAD, NodeLife.SUSPECT]))
+@pytest.mark.parametrize("state", scenarios([NodeLife.DEAD, NodeLife.SUSPECT]))
 def test_row_54_a_node_that_a_member_calls_dead_again_and_again_goes_on_for_everybody(
     nodes: list[SimNode], state: NodeLife
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from mesh.discovery.member import NodeLife
 from mesh.kernel.peers.neighbours import PARTING
 from mesh.kernel.peers.reach_table import ReachState
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -22,7 +22,7 @@ def reach(at: SimNode, of: SimNode) -> ReachState:
     return at.core.parts.neighbours.peers[of.uuid].reach.state
 
 
-@pytest.mark.parametrize("seed", stories(range(20), 5))
+@pytest.mark.parametrize("seed", scenarios(range(20), 5))
 def test_what_is_not_persistent_arrives_though_its_master_leaves_at_once(seed: int) -> None:
     net, stays, robot = two(seed)
     ear = client_of(stays, "ear").subscribed("k")
@@ -43,7 +43,9 @@ def test_a_goodbye_that_others_tell_of_waits_for_its_connection_and_no_longer() 
     net.until(lambda: ear.contents == [b"1"])
     neighbours = stays.core.parts.neighbours
     stays.core._at(net.now, net.wall)
-    neighbours.happened(neighbours.membership.leave(robot.uuid, robot.core.parts.context.me.boot, net.now))
+    neighbours.happened(
+        neighbours.membership.on_goodbye(robot.uuid, robot.core.parts.context.me.boot, net.now)
+    )
     stays._carry_out_all()
     assert reach(stays, robot) is ReachState.ALIVE
     pub.publish("k", b"2")
@@ -58,7 +60,9 @@ def test_a_process_that_goes_with_its_connections_has_left_at_once() -> None:
     net.run(1)
     neighbours = stays.core.parts.neighbours
     stays.core._at(net.now, net.wall)
-    neighbours.happened(neighbours.membership.leave(robot.uuid, robot.core.parts.context.me.boot, net.now))
+    neighbours.happened(
+        neighbours.membership.on_goodbye(robot.uuid, robot.core.parts.context.me.boot, net.now)
+    )
     data = neighbours.peers[robot.uuid].data
     assert data is not None and len(neighbours._parting) == 1
     stays.core._at(net.now, net.wall)

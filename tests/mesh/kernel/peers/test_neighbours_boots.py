@@ -31,7 +31,7 @@ def test_row_53_words_of_a_boot_that_is_over_are_old_news() -> None:
     ghost.disk = replace(stork.disk, boot=0)
     ghost.start()
     net.run(10)
-    member = heron.core.parts.neighbours.membership.of(stork.uuid)
+    member = heron.core.parts.neighbours.membership.member_of(stork.uuid)
     assert member is not None and (str(member.state), member.boot) == ("alive", 2)
     assert member.address == stork.address and heron.metric("old_news") > news
     assert any("OLD_BOOT" in note for note in ghost.notes) or ghost.stop is not None
@@ -86,7 +86,7 @@ def test_a_restarted_node_does_not_stop_for_late_messages_of_its_earlier_process
     stork.kill()
     stork.start()
     net.until(lambda: stork.alive == {"heron"})
-    happened = heron.core.parts.neighbours.membership.hear(as_node(before), heron.now)
+    happened = heron.core.parts.neighbours.membership.on_introduction(as_node(before), heron.now)
     heron.core.parts.neighbours.happened(happened)
     heron._carry_out_all()
     assert heron.alive == set()

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from mesh.wire.commands import Ping
 from mesh.wire.frames import read
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -32,7 +32,7 @@ def test_one_seed_introduces_everybody_to_everybody() -> None:
         }
 
 
-@pytest.mark.parametrize("seed", stories(range(20), 5))
+@pytest.mark.parametrize("seed", scenarios(range(20), 5))
 def test_of_two_that_dial_each_other_at_once_one_connection_of_a_kind_stays(seed: int) -> None:
     net = SimNetwork(seed)
     a = net.node("a")
@@ -159,7 +159,9 @@ def test_a_peer_that_refuses_us_is_shown_as_such_until_it_does_not() -> None:
     net.run(100)
     assert link.describe(net.now) == "not allowed by peer: CLUSTER"
     for node in (a, b):
-        told = [event for event in node.core.parts.context.events.after(0)[0] if event.kind == "refused"]
+        told = [
+            event for event in node.core.parts.context.events.events_after(0)[0] if event.kind == "refused"
+        ]
         assert 1 <= len(told) <= 8  # fewer than there were refusals
     assert b.alive == set()
     del a._settings["cluster"]
@@ -243,5 +245,5 @@ def test_who_was_called_dead_in_a_cut_denies_that_at_once_and_the_next_one_is_no
         net.heal()
         net.until(lambda: all("d" in node.alive for node in others))
         net.run(3.0)
-        of_d = [node.core.parts.neighbours.membership.of(d.uuid) for node in (*others, d)]
+        of_d = [node.core.parts.neighbours.membership.member_of(d.uuid) for node in (*others, d)]
         assert [member and member.incarnation for member in of_d] == [turn] * 4

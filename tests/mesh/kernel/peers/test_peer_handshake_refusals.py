@@ -36,12 +36,12 @@ def refused(
     neighbours.peers = {}
     handshake: Any = PeerHandshake(context, dialler, neighbours, Mock())
     handshake.rejected(conn, Refuse(code, "why", final=final), is_proven)
-    facts = [call.args[0] for call in context.facts.publish.call_args_list]
+    facts = [call.args[0] for call in context.facts.publish_fact.call_args_list]
     is_unwelcome = peer.reach.happens.called
     assert not is_unwelcome or peer.reach.happens.call_args.args[0] is ReachEvent.UNWELCOME
     has_ended = dialler.on_conn_ended.called
     signs = {
-        "R": context.event.called or context.out.note.called,
+        "R": context.event.called or context.out.log_line.called,
         "S": any(isinstance(fact, LoginRefused) for fact in facts),
         "L": peer.link.on_refused.called and not has_ended and not peer.dials[NODE_DATA],
         "N": is_unwelcome,

@@ -39,7 +39,7 @@ class Stage:
     def restart(self) -> RememberedNodes:
         nodes: RememberedNodes = RememberedNodes(self.context, self.disk)
         for key, row in sorted(self.rows.items()):
-            nodes.restore(key[1:], row)
+            nodes.restore_node(key[1:], row)
         nodes.on_restored()
         self.nodes = nodes
         return nodes
@@ -58,7 +58,7 @@ def test_the_first_key_of_a_node_stays_until_it_is_forgotten() -> None:
     nodes = stage.restart()
     nodes.met(node(1, key=b"other"))
     assert (nodes.key_of(node(1).uuid), nodes.was_met(node(1).uuid)) == (b"key", True)
-    nodes.forget(node(1).uuid)
+    nodes.forget_node(node(1).uuid)
     nodes.met(node(1, key=b"other"))
     assert nodes.key_of(node(1).uuid) == b"other" and nodes.key_of(node(2).uuid) == b""
 
@@ -107,4 +107,4 @@ def test_a_node_is_written_when_something_of_it_is_new_or_once_a_day() -> None:
 
 def test_a_damaged_row_is_an_error() -> None:
     with pytest.raises(MeshError):
-        Stage().nodes.restore(b"x" * 16, b"damaged")
+        Stage().nodes.restore_node(b"x" * 16, b"damaged")

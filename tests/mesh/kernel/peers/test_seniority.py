@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.kernel.peers.seniority import is_senior, process_of
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork, SimNode
 
 PROCESSES = st.builds(process_of, st.binary(min_size=16, max_size=16), st.integers(0, 2**63 - 1))
@@ -34,7 +34,7 @@ def ended(*nodes: SimNode) -> list[str]:
     return [node.stop.code if node.stop is not None else "" for node in nodes]
 
 
-@pytest.mark.parametrize("seed", stories(range(12), 4))
+@pytest.mark.parametrize("seed", scenarios(range(12), 4))
 @pytest.mark.parametrize("apart", [0.0, 0.01, 2.0, 20.0])
 def test_of_two_young_nodes_of_one_name_that_dial_each_other_the_later_one_stops(
     seed: int, apart: float
@@ -51,7 +51,7 @@ def test_of_two_young_nodes_of_one_name_that_dial_each_other_the_later_one_stops
     assert ended(first, second)[0] == "" or not apart
 
 
-@pytest.mark.parametrize("seed", stories(range(12), 4))
+@pytest.mark.parametrize("seed", scenarios(range(12), 4))
 @pytest.mark.parametrize("apart", [0.0, 0.01, 2.0])
 def test_of_three_young_nodes_of_one_name_exactly_one_goes_on(seed: int, apart: float) -> None:
     net = SimNetwork(seed)

@@ -40,13 +40,13 @@ def watching(node: SimNode, *, name: tuple[str, str] = JOBS) -> SimNode:
 def facts(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> list[Fact]:
     """Return a list that receives the facts of a node from now on."""
     said: list[Fact] = []
-    say = node.core.parts.context.facts.publish
+    say = node.core.parts.context.facts.publish_fact
 
     def heard(fact: Fact) -> None:
         said.append(fact)
         say(fact)
 
-    monkeypatch.setattr(node.core.parts.context.facts, "publish", heard)
+    monkeypatch.setattr(node.core.parts.context.facts, "publish_fact", heard)
     return said
 
 

@@ -6,7 +6,7 @@ from mesh.kernel.presence.presence import Presence
 from mesh.wire import commands as c
 from mesh.wire.limits import SERVICES
 from tests.mesh.features.services.node.user import User
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -15,7 +15,7 @@ SOON = 0.5  # s: far less than a node waits for a silent one
 OLD = "old"
 
 
-@pytest.fixture(params=stories(["without the word", "version 1"]))
+@pytest.fixture(params=scenarios(["without the word", "version 1"]))
 def net(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SimNetwork:
     """A mesh of a and b, which have services, and of `old`, which does not."""
     net = SimNetwork()

@@ -31,7 +31,7 @@ def replied(a: SimNode, peer: Peer, reply: c.Reply) -> None:
 
 
 def events(a: SimNode) -> list[str]:
-    return [e.text for e in a.core.parts.context.events.after(0)[0] if e.kind == "link"]
+    return [e.text for e in a.core.parts.context.events.events_after(0)[0] if e.kind == "link"]
 
 
 def test_trial_A7_a_silent_member_is_waited_for_once() -> None:
@@ -209,7 +209,7 @@ def test_a_route_to_a_name_that_cannot_be_is_refused_although_the_peers_are_not_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parts = SimNetwork(3).node("a").core.parts
-    monkeypatch.setattr(parts.neighbours, "settled", lambda: False)
+    monkeypatch.setattr(parts.neighbours, "is_settled", lambda: False)
     with pytest.raises(BadName):
         parts.routes.trace(AskRoute(to="client/a b"), lambda steps: None)
     assert not parts.questions._early
@@ -217,11 +217,11 @@ def test_a_route_to_a_name_that_cannot_be_is_refused_although_the_peers_are_not_
 
 def test_work_that_fails_keeps_no_later_work_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
     parts, done = SimNetwork(3).node("a").core.parts, list[int]()
-    monkeypatch.setattr(parts.neighbours, "settled", lambda: False)
+    monkeypatch.setattr(parts.neighbours, "is_settled", lambda: False)
     parts.questions.when_settled(lambda: done.append(int("no number")))
     parts.questions.when_settled(lambda: done.append(1))
-    monkeypatch.setattr(parts.neighbours, "settled", lambda: True)
+    monkeypatch.setattr(parts.neighbours, "is_settled", lambda: True)
     with pytest.raises(ValueError, match="no number"):
-        parts.questions.review()
-    parts.questions.review()
+        parts.questions.finish_waits()
+    parts.questions.finish_waits()
     assert done == [1]

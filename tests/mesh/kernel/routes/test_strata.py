@@ -97,9 +97,9 @@ def test_rules_that_change_change_the_ways() -> None:
     told = diamond()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
     bilbo = told["bilbo"].core.parts
-    bilbo.ruling.adopt((Rule("sam", 1, ("NEWS",)),), ("sam", "frodo", "heron"))
+    bilbo.ruling.set_rules((Rule("sam", 1, ("NEWS",)),), ("sam", "frodo", "heron"))
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "sam", "heron"))
-    bilbo.ruling.adopt((), ())
+    bilbo.ruling.set_rules((), ())
     assert bilbo.ruling.own == RuleSet((), ())
     told.net.until(lambda: not bilbo.strata.own)
     frodo = told["frodo"].core.parts.strata
@@ -143,7 +143,7 @@ def test_a_way_that_comes_and_goes_is_told_ever_more_rarely() -> None:
     sam = told["sam"].core.parts.strata
     told.net.is_watched = True
     # sam's master alternates twenty times a second between a route and none.
-    told["sam"].core.parts.mapping.adopt((Rule("heron", 1, ("NEWS",)),))
+    told["sam"].core.parts.mapping.set_rules((Rule("heron", 1, ("NEWS",)),))
     for turn in range(80):
         lies(told["heron"], told["sam"], "NEWS", *(["heron"] if turn % 2 else []))
     said = [seen for seen in told.net.seen if seen == ("sam", "bilbo", "Strata")]
@@ -170,7 +170,7 @@ def test_all_domains_of_one_node_go_into_few_messages_and_are_bounded() -> None:
 
 def test_whoever_says_stratum_0_of_what_is_not_its_own_changes_nothing_where_rules_know_better() -> None:
     told = diamond()
-    told["bilbo"].core.parts.mapping.adopt((*DIAMOND["bilbo"], Rule("heron", domains=("NEWS",))))
+    told["bilbo"].core.parts.mapping.set_rules((*DIAMOND["bilbo"], Rule("heron", domains=("NEWS",))))
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
     told.net.cut("bilbo", "heron")
     lies(told["frodo"], told["bilbo"], "NEWS", "frodo")

@@ -58,7 +58,7 @@ def row(at: SimNode, agreed: Agreed, by: str = ADMIN, **fields: Any) -> SharedRo
 
 
 def put(at: SimNode, agreed: Agreed, by: str = ADMIN, **said: Any) -> c.Reply:
-    was = at.core.parts.shared.get(RULES, "")
+    was = at.core.parts.shared.get_row(RULES, "")
     made = row(at, agreed, by)
     arguments = {"row": to_builtins(made, builtin_types=(bytes,)), "was": was.stamp if was else 0, **said}
     return call(at, "rules_put", **arguments)
@@ -72,4 +72,4 @@ def go_by(net: SimNetwork, nodes: list[SimNode], rules: tuple[Rule, ...], limit:
 
 
 def events(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == RULES]
+    return [e.text for e in node.core.parts.context.events.events_after(0)[0] if e.kind == RULES]

@@ -17,7 +17,7 @@ def adopt(node: SimNode, rules: Sequence[Rule]) -> None:
     """Let the node use these rules from now on, and after a restart."""
     node._settings["rules"] = tuple(rules)
     node.core._at(node.net.now, node.net.wall)
-    node.core.parts.ruling.adopt(rules, ())
+    node.core.parts.ruling.set_rules(rules, ())
     node._carry_out_all()
 
 

@@ -13,7 +13,7 @@ from mesh.mapping.rules import Rule
 from mesh.routing.interest import LINGER
 from tests.mesh.envelopes import envelope
 from tests.mesh.kernel.rules.changing import AVALON, ENDS, HERON, D, adopt, contents, mesh
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 
 pytestmark = pytest.mark.usefixtures("short_periods")
@@ -159,7 +159,7 @@ def test_all_that_goes_by_rules_goes_by_the_new_ones() -> None:
     pub.publish("k", b"1", domain=D)
     net.until(lambda: ear.contents == [b"1"] and len(parts.router.cache.values) == 1)
     bilbo.core._at(net.now, net.wall)
-    parts.ruling.adopt(AVALON, ("avalon",))
+    parts.ruling.set_rules(AVALON, ("avalon",))
     bilbo._carry_out_all()
     assert parts.nodes.named_ones == {"avalon"}, "beside those before, of which are missing"
     assert set(parts.gossiping._balanced) == {"heron", "avalon"}
@@ -168,7 +168,7 @@ def test_all_that_goes_by_rules_goes_by_the_new_ones() -> None:
     assert set(parts.gossiping._balanced) == {"heron", "avalon"}, "by heron something may be under way"
     net.run(ENDS + 1)
     assert set(parts.gossiping._balanced) == {"avalon"}
-    parts.ruling.adopt((), ("frodo",))
+    parts.ruling.set_rules((), ("frodo",))
     assert parts.nodes.named_ones == {"avalon", "frodo"}
     net.run(SWITCH + 1)
     assert parts.nodes.named_ones == {"frodo"} and not parts.router.items.keeps_cache
@@ -188,7 +188,7 @@ def test_queries_that_had_the_same_sources_may_have_different_ones() -> None:
     net.until(lambda: (one.contents, two.contents) == ([b"1"], [b"2"]))
 
 
-@pytest.mark.parametrize("soon", stories([0.5, SWITCH + 1]))
+@pytest.mark.parametrize("soon", scenarios([0.5, SWITCH + 1]))
 def test_who_still_goes_by_rules_of_some_changes_ago_is_asked(soon: float) -> None:
     """Seed 7300394 of rules, in which an accepted message was lost."""
     net, nodes = mesh(())

@@ -14,7 +14,7 @@ from mesh.mapping.rules import Rule
 from mesh.routing import decision_table
 from tests.mesh.envelopes import envelope
 from tests.mesh.kernel.rules.changing import AVALON, FRODO, HERON, D, adopt, flow, mesh
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 
 
@@ -79,7 +79,7 @@ def test_what_goes_to_a_new_master_waits_for_what_the_one_before_passes_on() -> 
     assert ear.contents == [b"%d" % number for number in range(83)]
 
 
-@pytest.mark.parametrize("rules", stories([(Rule("bilbo", domains=(D,)),), ()]))
+@pytest.mark.parametrize("rules", scenarios([(Rule("bilbo", domains=(D,)),), ()]))
 def test_a_new_master_takes_nothing_before_what_waits_there(
     rules: Sequence[Rule], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +101,7 @@ def test_a_new_master_takes_nothing_before_what_waits_there(
     assert ear.contents == [b"%d" % number for number in range(31)]
 
 
-@pytest.mark.parametrize("seed", stories(range(12)))
+@pytest.mark.parametrize("seed", scenarios(range(12)))
 def test_nothing_is_lost_or_doubled_or_out_of_order_whatever_changes_when(seed: int) -> None:
     rng = random.Random(seed)
     net, nodes = mesh(HERON, seed=seed)
@@ -143,7 +143,7 @@ def test_nothing_is_lost_or_doubled_or_out_of_order_whatever_changes_when(seed: 
         assert sent - set(ear.contents) == set(), "lost"
 
 
-@pytest.mark.parametrize("ends", stories(["link", "process"]))
+@pytest.mark.parametrize("ends", scenarios(["link", "process"]))
 def test_what_a_master_took_and_did_not_answer_is_not_given_again_when_it_is_master_no_more(
     ends: str,
 ) -> None:

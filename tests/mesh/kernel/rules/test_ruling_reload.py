@@ -43,7 +43,7 @@ def asked(a: SimNode, grant: str = "node") -> Any:
 
 
 def events(a: SimNode, kind: str) -> list[str]:
-    return [event.text for event in a.core.parts.context.events.after(0)[0] if event.kind == kind]
+    return [event.text for event in a.core.parts.context.events.events_after(0)[0] if event.kind == kind]
 
 
 def test_it_says_what_counts_now_and_what_later_and_goes_by_it() -> None:
@@ -73,7 +73,7 @@ def test_where_a_message_has_several_masters_nothing_is_taken_on(is_pending: boo
     found = replace(FOUND, ruleset=RuleSet(several, ("b",)), keep=lambda: kept.append(1))
     a = node(found)
     if is_pending:
-        a.core.parts.ruling.adopt(RULES, ())
+        a.core.parts.ruling.set_rules(RULES, ())
     for _ in range(2):
         reply = asked(a)
         assert reply.code == "NOT_AVAILABLE" and "several masters" in reply.text
@@ -87,10 +87,10 @@ def test_what_has_several_masters_stays_as_it_is_and_may_be_said_again() -> None
     net = SimNetwork(1)
     a = net.node("a", rules=rules)
     ruling = a.core.parts.ruling
-    ruling.adopt(rules, ())
+    ruling.set_rules(rules, ())
     for other in ((), RULES):
         with pytest.raises(NotAvailable):
-            ruling.adopt(other, ())
+            ruling.set_rules(other, ())
 
 
 def test_without_a_file_it_is_refused() -> None:
@@ -127,7 +127,7 @@ def test_by_a_signal_it_is_told_as_an_event(found: Any, text: str) -> None:
 
 def test_what_is_no_rule_begins_no_change_of_rules() -> None:
     a = node(Reloaded(None, {"max_sessions": 7}, ("limits.sessions: 5 -> 7",), ()))
-    a.core.parts.ruling.adopt(RULES, ("b",))
+    a.core.parts.ruling.set_rules(RULES, ("b",))
     asked(a)
     a.net.run(SWITCH + 1)
     assert a.core.parts.mapping.rules == RULES
@@ -137,7 +137,7 @@ def test_a_second_change_before_the_first_counts_takes_its_place() -> None:
     a = node(FOUND)
     asked(a)
     a.net.run(SWITCH / 2)
-    a.core.parts.ruling.adopt((), ())
+    a.core.parts.ruling.set_rules((), ())
     a._carry_out_all()
     a.net.run(SWITCH + 1)
     assert a.core.parts.mapping.rules == ()

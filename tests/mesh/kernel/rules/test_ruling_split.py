@@ -8,7 +8,7 @@ from mesh.kernel.rules.ruling import SWITCH
 from mesh.mapping.rules import Rule
 from mesh.routing.forward_stages import Keeping
 from tests.mesh.kernel.rules.changing import HERON, D, adopt, mesh
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -77,7 +77,7 @@ def test_each_part_of_a_waiting_envelope_goes_to_its_own_master(keys: str, persi
 
 
 @pytest.mark.parametrize("is_master_up", [False, True])
-@pytest.mark.parametrize("keys", stories(KEYS))
+@pytest.mark.parametrize("keys", scenarios(KEYS))
 def test_so_does_each_part_of_one_that_a_node_restores_with_other_rules(
     keys: str, is_master_up: bool
 ) -> None:
@@ -123,7 +123,7 @@ def test_the_parts_of_an_envelope_that_is_being_stored_are_stored_with_it() -> N
     forwarder.tailback.warn(entry)
     assert entry.keeping is Keeping.STORING
     parts = forwarder.onward.split(entry, [entry.envelope.part(1, 1), entry.envelope.part(2, 2)])
-    forwarder.tailback.replace(entry, parts)
+    forwarder.tailback.replace_entry(entry, parts)
     avalon._carry_out_all()
     net.until(lambda: states(pub) == ["FORWARD_WARNING"] * 2)
     assert [part.keeping for part in parts] == [Keeping.STORED] * 2

@@ -15,7 +15,7 @@ from mesh.wire.envelope import FIRST, RESENT, Envelope
 from mesh.wire.replies import Values
 from tests.mesh.kernel.backed import HOLDERS, RULES, Backed, backed, last_value
 from tests.mesh.kernel.masters import RUGBY, Cluster
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 
 
@@ -118,13 +118,13 @@ def test_what_the_master_took_and_did_not_answer_goes_to_the_backup_and_comes_to
     c = mesh()
     ears = [c.client(name, f"ear-{name}").subscribed("k", domain=RUGBY) for name in ("bilbo", "frodo")]
     router, came = c["frodo"].core.parts.router, list[int]()
-    publish = router.publish
+    publish = router.publish_here
 
     def seen(source: Hashable, e: Envelope, *rest: Any) -> None:
         came.append(e.flags & (FIRST | RESENT))
         publish(source, e, *rest)
 
-    monkeypatch.setattr(router, "publish", seen)
+    monkeypatch.setattr(router, "publish_here", seen)
     joe = c.client("bilbo")
     joe.publish("k", b"1", domain=RUGBY, persistent=True)
     c.net.until(lambda: c["heron"].metric("published") == 1)
@@ -235,8 +235,8 @@ def test_a_value_that_may_have_been_left_behind_says_since_when() -> None:
     assert joe.sources == [["frodo", None]], "of what it took itself it knows that it is the last"
 
 
-@pytest.mark.parametrize("seed", stories([1, *range(2, 5)]))
-def test_a_random_story_of_a_master_and_its_backups_loses_nothing(seed: int) -> None:
-    story = Backed(seed, subscribers=4)
-    story.run(8.0)
-    story.check()
+@pytest.mark.parametrize("seed", scenarios([1, *range(2, 5)]))
+def test_a_random_scenario_of_a_master_and_its_backups_loses_nothing(seed: int) -> None:
+    scenario = Backed(seed, subscribers=4)
+    scenario.run(8.0)
+    scenario.check()

@@ -24,7 +24,7 @@ from mesh.wire.calls import AskRows
 from mesh.wire.replies import RowsTold
 from tests.mesh.kernel.keyed import keyed, met
 from tests.mesh.kernel.lying import replies
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork, SimNode
 
 SAMPLE = Sample(cpu=(90.0,), ram_free=4_000, ram_total=8_000)
@@ -80,7 +80,7 @@ def stored(node: SimNode) -> Beginning:
 
 
 def told(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == KIND]
+    return [e.text for e in node.core.parts.context.events.events_after(0)[0] if e.kind == KIND]
 
 
 def test_what_one_node_writes_all_have() -> None:
@@ -152,7 +152,7 @@ def test_whoever_was_away_brings_back_nothing_that_was_deleted() -> None:
     met(net, a.node, b.node)
     net.run(20)
     assert a.known == again.known == {}
-    assert a.node.core.parts.shared.get(KIND, "sky") is not None
+    assert a.node.core.parts.shared.get_row(KIND, "sky") is not None
 
 
 def test_rows_that_are_made_and_deleted_without_end_keep_nobody_from_making_more(
@@ -190,14 +190,14 @@ def test_a_deletion_is_forgotten_after_a_month_and_those_who_still_have_it_bring
     agree(net, a, b)
     a.put("sky", b"")
     agree(net, a, b)
-    old = a.node.core.parts.shared.get(KIND, "sky")
+    old = a.node.core.parts.shared.get_row(KIND, "sky")
     net.run(70)
     assert (a.node.metric("shared_rows"), b.node.metric("shared_rows")) == (0, 0)
     heard = len(a.heard)
     assert old is not None
     shared, peer = a.node.core.parts.shared, a.node.core.parts.neighbours.peers[b.node.uuid]
     assert shared._one(old, KIND, (-1, ""), peer) == old.place, "it is no mistake either"
-    assert len(a.heard) == heard and shared.get(KIND, "sky") is None
+    assert len(a.heard) == heard and shared.get_row(KIND, "sky") is None
 
 
 # --- nodes that lie ---------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ FORGED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("how", stories(FORGED, 4))
+@pytest.mark.parametrize("how", scenarios(FORGED, 4))
 def test_a_row_that_its_author_did_not_write_counts_nowhere(how: str) -> None:
     net = SimNetwork()
     a, b, liar = meshed(net, "a", "b", "liar")
@@ -248,7 +248,9 @@ def test_a_row_that_its_author_did_not_write_counts_nowhere(how: str) -> None:
     net.until(lambda: b.known == {"sea": b"green"}, 20)
 
 
-@pytest.mark.parametrize("rows", stories([[[KIND, "sky"]], None, [], 7, [None], [[]], ["x"], {}], 3), ids=str)
+@pytest.mark.parametrize(
+    "rows", scenarios([[[KIND, "sky"]], None, [], 7, [None], [[]], ["x"], {}], 3), ids=str
+)
 def test_a_reply_that_is_none_keeps_nobody_from_the_rows_of_others(rows: Any) -> None:
     net = SimNetwork()
     a, b, liar = meshed(net, "a", "b", "liar")
@@ -416,7 +418,7 @@ def test_without_keys_they_are_believed_of_whoever_is_there() -> None:
     a, b = (Colours(node) for node in net.mesh("a", "b", sample=lambda: SAMPLE))
     a.put("sky", b"blue")
     net.until(lambda: b.known == {"sky": b"blue"}, 10)
-    row = b.node.core.parts.shared.get(KIND, "sky")
+    row = b.node.core.parts.shared.get_row(KIND, "sky")
     assert row is not None and (row.key, row.signature) == (b"", b"")
 
 

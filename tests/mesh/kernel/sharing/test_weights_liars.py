@@ -13,7 +13,7 @@ from mesh.wire.codec import pack
 from tests.mesh.kernel.lying import replies
 from tests.mesh.kernel.sharing.weighing import GIVEN, HOUR, applied, in_force, node, told
 from tests.mesh.kernel.stranger import Stranger
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork, SimNode
 
 # --- nodes that lie ---------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def wild(wall: int, **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "fields",
-    stories(
+    scenarios(
         [
             {"weights": {"a": [400.0, ""]}},
             {"stamp": 2**63 - 1},
@@ -83,7 +83,7 @@ def test_what_another_node_tells_is_checked_like_a_file(
     net.until(lambda: in_force(a) == [1.0, 1.0, 3.0], 10)
 
 
-@pytest.mark.parametrize("answer", stories([{"set": None}, {}, {"sets": [1]}]))
+@pytest.mark.parametrize("answer", scenarios([{"set": None}, {}, {"sets": [1]}]))
 @RELEASES
 def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
     net: SimNetwork, answer: dict[str, Any], old: dict[str, Any]
@@ -95,7 +95,7 @@ def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
     net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 20)
 
 
-@pytest.mark.parametrize("old", stories([{}, {"wire_version": 1}]))
+@pytest.mark.parametrize("old", scenarios([{}, {"wire_version": 1}]))
 def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered(
     net: SimNetwork, old: dict[str, Any]
 ) -> None:
@@ -113,7 +113,7 @@ def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered
     assert 5 < net.seen.count(("c", "a", "Call")) <= 11  # at most one in 5 s
 
 
-@pytest.mark.parametrize("old", stories([{}, {"wire_version": 1}]))
+@pytest.mark.parametrize("old", scenarios([{}, {"wire_version": 1}]))
 def test_an_old_set_does_not_replace_a_newer_one_whatever_was_said_of_it(
     net: SimNetwork, old: dict[str, Any]
 ) -> None:

@@ -66,5 +66,5 @@ def in_force(at: SimNode) -> list[float]:
 
 def told(at: SimNode) -> list[str]:
     """Return the texts of the node's events about weights."""
-    found = at.core.parts.context.events.after(0)[0]
+    found = at.core.parts.context.events.events_after(0)[0]
     return [event.text for event in found if event.kind == "weights"]

@@ -18,7 +18,7 @@ SOON = 2 * LOOK + 3  # s until a wrong clock is reported
 
 
 def clocks(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == "clock"]
+    return [e.text for e in node.core.parts.context.events.events_after(0)[0] if e.kind == "clock"]
 
 
 def apart_by(node: SimNode) -> float:

@@ -21,12 +21,12 @@ def test_rules_and_addresses_are_read_as_topics_and_changes_are_heard() -> None:
     ear, other = client.subscribed(f"{MASTER}[b]"), client.subscribed(f"{MASTER}[a]")
     net.until(lambda: len(ear.contents) == 1)
     a.core._at(net.now, net.wall)
-    a.core.parts.ruling.adopt((SPORTS, Rule("a", keys=("k",))), ())
+    a.core.parts.ruling.set_rules((SPORTS, Rule("a", keys=("k",))), ())
     a._carry_out_all()
     net.run(SWITCH + 1)
     assert b"SPORTS" in ear.contents[-1] and len(ear.contents) == 2
     assert [b'oid="k"' in content for content in other.contents] == [True]
-    a.core.parts.ruling.adopt((), ())
+    a.core.parts.ruling.set_rules((), ())
     a._carry_out_all()
     net.run(SWITCH + 1)
     assert b"<master" not in ear.contents[-1] and len(ear.contents) == 3
@@ -36,7 +36,7 @@ def test_rules_and_addresses_are_read_as_topics_and_changes_are_heard() -> None:
 def test_they_are_of_this_node_and_no_other_is_asked_or_given_them() -> None:
     net = SimNetwork(1)
     a, b = net.mesh("a", "b", rules=())
-    a.core.parts.ruling.adopt((NEWS,), ())
+    a.core.parts.ruling.set_rules((NEWS,), ())
     a._carry_out_all()
     net.run(SWITCH + 1)
     assert len(client_of(a).get(f"{MASTER}[b]")) == 1

@@ -18,7 +18,7 @@ from mesh.wire.envelope import decode
 from tests.mesh.kernel.campaign import Campaign
 from tests.mesh.kernel.lying import replies
 from tests.mesh.store.images import standing
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -79,7 +79,7 @@ def lie(liar: SimNode, to: SimNode, position: int) -> None:
     to._carry_out_all()
 
 
-@pytest.mark.parametrize("position", stories([1 * BOOT + 7, 2**62, 2**63 - 1]))
+@pytest.mark.parametrize("position", scenarios([1 * BOOT + 7, 2**62, 2**63 - 1]))
 def test_trial_A2_a_made_up_position_stops_nobody_and_costs_only_the_liar(position: int) -> None:
     net = SimNetwork()
     a, b, c = net.mesh("a", "b", "c")
@@ -234,7 +234,7 @@ def owed_to_one(net: SimNetwork) -> tuple[list[tuple[int, int]], list[bytes], li
     return [(e.count, len(e.body)) for e in stored], everything.contents, single.contents
 
 
-@pytest.mark.parametrize("seed", stories(range(5)))
+@pytest.mark.parametrize("seed", scenarios(range(5)))
 def test_a_thinned_envelope_is_delivered_as_a_whole_one_would_be(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +247,7 @@ def test_a_thinned_envelope_is_delivered_as_a_whole_one_would_be(
 
 @pytest.mark.slow  # the test above cuts each envelope as well
 @pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 6, 7])  # other seeds thin no envelope
-def test_a_random_story_in_which_every_envelope_is_thinned_keeps_every_promise(
+def test_a_random_scenario_in_which_every_envelope_is_thinned_keeps_every_promise(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rewritten = 0
@@ -261,7 +261,7 @@ def test_a_random_story_in_which_every_envelope_is_thinned_keeps_every_promise(
     monkeypatch.setattr(MemoryStore, "commit", counted)
     monkeypatch.setattr(shares, "LARGE", 1)
     monkeypatch.setattr(shares, "FEW", 1)
-    story = Campaign(seed, nodes=3, subscribers=8)
-    story.run(8.0, faults=2.0)
-    story.check()
+    scenario = Campaign(seed, nodes=3, subscribers=8)
+    scenario.run(8.0, faults=2.0)
+    scenario.check()
     assert rewritten

@@ -25,7 +25,7 @@ from mesh.wire.envelope import Envelope
 from tests.mesh.envelopes import envelope
 from tests.mesh.kernel.keyed import forward, keyed, logged_in, met, seed_of
 from tests.mesh.kernel.masters import RUGBY
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -190,7 +190,7 @@ def test_trial_A4_what_a_node_that_nobody_names_brings_of_another_is_refused() -
     assert held.PATIENCE <= heron.net.now - start < held.PATIENCE + 1
     ann = client_of(heron, "ann")
     assert (ann.get(K), heron.metric("forged")) == ([], 1)
-    events = [e.text for e in heron.core.parts.context.events.after(0)[0] if e.kind == "refused"]
+    events = [e.text for e in heron.core.parts.context.events.events_after(0)[0] if e.kind == "refused"]
     assert any("mallory forwards" in text and "FORGED_SENDER" in text for text in events)
     joe = client_of(bilbo, "joe")
     joe.publish(K, b"We win", domain=RUGBY)
@@ -215,7 +215,7 @@ def test_trial_A4_each_hop_has_to_name_the_next_not_only_the_first() -> None:
     assert client_of(heron, "ann").get(K) == []
 
 
-@pytest.mark.parametrize("name", stories(["bilbo", "nobody"]))
+@pytest.mark.parametrize("name", scenarios(["bilbo", "nobody"]))
 def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is_known(name: str) -> None:
     """mallory answers the question about bilbo's routes with an invented node."""
     heron, _, bilbo, mallory = chain(None, "mallory")
@@ -255,7 +255,7 @@ def test_trial_A4_what_follows_what_waits_of_one_publisher_stays_behind_it() -> 
     )
     heron.net.run(1.0)
     assert heard.contents == [b"other"]
-    bilbo.core.parts.context.facts.publish(RouteLearned("mallory"))
+    bilbo.core.parts.context.facts.publish_fact(RouteLearned("mallory"))
     heron.net.until(lambda: len(heard.contents) == 3)
     assert heard.contents == [b"other", b"1", b"2"]
 

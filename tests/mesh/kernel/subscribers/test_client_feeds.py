@@ -34,7 +34,7 @@ class Stage:
         self.ended.append(feed)
 
     def feed(self, policy: Overflow = Overflow.DROP_OLDEST, text: str = "k") -> Feed:
-        return self.feeds.make(self.session, 7, policy, 10, [Query("exact", text)], self._end)
+        return self.feeds.new_feed(self.session, 7, policy, 10, [Query("exact", text)], self._end)
 
 
 def test_a_feed_is_named_by_its_session_and_has_its_own_credit() -> None:
@@ -53,9 +53,9 @@ def test_system_messages_are_shown_as_the_client_may_see_them(
     monkeypatch.setattr(client_feeds, "as_seen_by", lambda session, e: replace(e, body=b"hidden"))
     feed = stage.feed(text=text)
     feed._send(feed, EnvelopeSlice(StoredEnvelope(envelope("k")), None))
-    session_outlet, sent, portion = stage.context.out.push.call_args.args
+    session_outlet, sent, slice_ = stage.context.out.push_slice.call_args.args
     assert (session_outlet, sent) == (stage.session.outlet, feed)
-    assert (portion.parcel.envelope.body == b"hidden") is is_shown
+    assert (slice_.stored.envelope.body == b"hidden") is is_shown
 
 
 def test_an_overrun_ends_a_subscription_only_by_its_policy() -> None:

@@ -63,7 +63,7 @@ def test_trial_A3_one_key_has_so_many_sessions_and_another_is_not_kept_out() -> 
     for n, user in enumerate(users):
         conn = connection(a, f"conn {n}", user)
         hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="joe", stream=bytes([n]) * 16)
-        answer = clients.admit(conn, hello)
+        answer = clients.admit_client(conn, hello)
         found.append(answer.code if isinstance(answer, c.Refuse) else "")
     assert found == ["", "", "TOO_MANY_SESSIONS", "", ""]
     assert [client(a, bytes([n])).refusal for n in range(50, 54)] == [""] * 4, "over the file nobody has one"
@@ -71,7 +71,7 @@ def test_trial_A3_one_key_has_so_many_sessions_and_another_is_not_kept_out() -> 
 
 def connection(a: SimNode, key: str, user: str, trusted: bool = True) -> Conn:
     """Let a connection with this key of CURVE come in, and return it."""
-    a.core.accept(key, "tcp://127.0.0.1:1", trusted, user)
+    a.core.add_inbound(key, "tcp://127.0.0.1:1", trusted, user)
     return a.core._conns[key]
 
 
@@ -129,7 +129,7 @@ def test_beyond_all_sessions_the_operator_on_this_machine_has_a_reserve_and_nobo
     def admitted(n: int, trusted: bool, *speaks: str) -> str:
         conn = connection(a, f"conn {n}", "", trusted)
         hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="joe", stream=bytes([n]) * 16, speaks=speaks)
-        answer = operators.admit(conn, hello)
+        answer = operators.admit_client(conn, hello)
         return answer.code if isinstance(answer, c.Refuse) else ""
 
     assert admitted(5, False, OPERATOR) == "TOO_MANY_SESSIONS", "from elsewhere anybody could say it"

@@ -11,7 +11,7 @@ from mesh.values import Hop
 from mesh.wire.envelope import Envelope
 from tests.mesh.envelopes import envelope
 from tests.mesh.kernel.several import Places
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -34,7 +34,7 @@ def left(nodes: dict[str, SimNode]) -> dict[str, int]:
     return {name: n for name, node in nodes.items() if (n := node.metric("stored_envelopes"))}
 
 
-@pytest.mark.parametrize("case", stories([(SEVERAL, "k"), (ONE, "a"), (ONE, "k"), (SEVERAL, "a")]))
+@pytest.mark.parametrize("case", scenarios([(SEVERAL, "k"), (ONE, "a"), (ONE, "k"), (SEVERAL, "a")]))
 def test_what_goes_round_is_settled_when_all_have_it(case: tuple[tuple[Rule, ...], str]) -> None:
     rules, key = case
     net, nodes = mesh(rules)

@@ -120,7 +120,7 @@ def three(sender: SimClient, node: SimNode) -> None:
     owns = [encode_properties(Properties(expires=at)) for at in (soon, later, soon)]
     publisher, flags = sender.core.publisher, PERSISTENT | FORCE_QUEUING
     for own, content in zip(owns, (b"1", b"2", b"3"), strict=True):
-        publisher.post("", content, "", flags, own, soon, ONE)
+        publisher.append_message("", content, "", flags, own, soon, ONE)
     assert publisher.accumulator.builder is not None and len(publisher.accumulator.builder.slices) == 3
     sender.settled()
 

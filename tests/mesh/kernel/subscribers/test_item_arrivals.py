@@ -39,15 +39,15 @@ class Stage:
         self.router.relay.side_effect = self._relay
         self.relayed: list[StoredEnvelope] = []
 
-    def _relay(self, parcel: StoredEnvelope) -> None:
-        parcel.owed = int(self.is_owed)
-        self.relayed.append(parcel)
+    def _relay(self, stored: StoredEnvelope) -> None:
+        stored.owed = int(self.is_owed)
+        self.relayed.append(stored)
 
     def comes(self, name: str, position: int, after: int = 0, master: bytes = MASTER, route: Any = ()) -> str:
         """Return the outcome of an item of that peer: relayed, settled, or nothing."""
         before, settled = len(self.relayed), self.settling.settle.call_count
         e = replace(envelope("a b"), route=route)
-        self.arrivals.receive(self.peers[name], master, position, after, e)
+        self.arrivals.on_item(self.peers[name], master, position, after, e)
         signs = ["relayed"] * (len(self.relayed) - before)
         return " ".join([*signs, *["settled"] * (self.settling.settle.call_count - settled)])
 
@@ -57,7 +57,7 @@ def test_a_new_item_is_relayed_with_one_more_hop_and_its_position_is_noted() -> 
     assert stage.comes("a", 7, route=(Hop("m", 0, 1),)) == "relayed"
     (item,) = stage.relayed
     assert [hop.stratum for hop in item.envelope.route] == [0, 1]
-    assert dict(stage.arrivals.received()) == {MASTER: 7}
+    assert dict(stage.arrivals.received_positions()) == {MASTER: 7}
 
 
 def test_an_item_that_is_owed_to_nobody_is_settled_at_once() -> None:
@@ -92,8 +92,8 @@ def test_an_item_of_the_master_itself_is_in_no_loop() -> None:
 def test_an_item_that_has_passed_too_many_nodes_is_dropped() -> None:
     stage = Stage()
     assert stage.comes("a", 7, route=(Hop("m", HOPS - 1, 1),)) == ""
-    stage.context.counters.count.assert_called_once_with("too_many_hops")
-    assert not stage.arrivals.received()
+    stage.context.counters.add_count.assert_called_once_with("too_many_hops")
+    assert not stage.arrivals.received_positions()
 
 
 def test_the_rest_of_an_earlier_relay_is_late() -> None:
@@ -125,4 +125,4 @@ def test_what_only_a_forgotten_peer_has_brought_is_not_known_any_longer() -> Non
     gone = stage.peers["a"]
     del stage.neighbours.peers[gone.node.uuid]
     stage.arrivals.forget_peer(gone)
-    assert dict(stage.arrivals.received()) == {MASTER: 5, b"n" * 16: 3}
+    assert dict(stage.arrivals.received_positions()) == {MASTER: 5, b"n" * 16: 3}

@@ -16,7 +16,7 @@ from mesh.wire.envelope import ERASED
 from mesh.wire.frames import write
 from tests.mesh.envelopes import envelope
 from tests.mesh.kernel.stranger import Stranger
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 from tools.simulator.world.keys import idle, key_settings
@@ -56,7 +56,7 @@ def brings(node: SimNode, to: str, sender: str, within: float = 1, **fields: Any
 
 
 def events(node: SimNode, kind: str = "refused") -> list[str]:
-    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == kind]
+    return [e.text for e in node.core.parts.context.events.events_after(0)[0] if e.kind == kind]
 
 
 def three(keys: bool = False) -> tuple[SimNode, SimNode, SimNode, Subscription]:
@@ -100,7 +100,7 @@ def test_parts_of_the_check() -> None:
 # --- without rules --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sender", stories(list(FORGED), 6), ids=str)
+@pytest.mark.parametrize("sender", scenarios(list(FORGED), 6), ids=str)
 def test_a_node_brings_messages_of_its_own_clients_only(sender: str) -> None:
     a, b, heard = trio()
     brings(b, "a", sender)
@@ -200,7 +200,7 @@ def test_a_group_receives_messages_that_their_master_may_bring() -> None:
 
 def test_a_list_of_ways_that_may_have_been_cut_contradicts_nothing() -> None:
     a, b, third, heard = three()
-    third.core.parts.ways.adopt([Rule(f"n{i}", keys=(f"k{i}",)) for i in range(20)])
+    third.core.parts.ways.apply_rules([Rule(f"n{i}", keys=(f"k{i}",)) for i in range(20)])
     brings(b, "a", f"/node/c/{JOE}", SETTLED, by=("c", "b"))
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
 
@@ -276,7 +276,7 @@ def test_the_next_rules_count_before_they_are_in_force_here() -> None:
     """Other nodes may already follow the next rules."""
     a, b, heard = ruled(Rule("a", keys=("other",)))
     a.net.run(2)
-    a.core.parts.ruling.adopt((Rule("b", keys=("k",)),), ())
+    a.core.parts.ruling.set_rules((Rule("b", keys=("k",)),), ())
     a.net.run(SWITCH / 2)
     brings(b, "a", f"/node/c/{JOE}")
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
@@ -286,7 +286,7 @@ def test_messages_that_a_master_accepted_by_earlier_rules_still_come() -> None:
     """The master was unreachable during the change, and longer than both sets of rules count."""
     a, b, heard = ruled(Rule("b", keys=("k",)))
     a.net.run(2)
-    a.core.parts.ruling.adopt((), ())
+    a.core.parts.ruling.set_rules((), ())
     a.net.run(SWITCH + ENDS + 10)
     assert a.core.parts.demand.is_changing is False and a.core.parts.mapping.is_plain
     brings(b, "a", f"/node/c/{JOE}")

@@ -168,7 +168,7 @@ def test_trial_A5_the_session_of_another_key_that_is_away_is_kept_for_it() -> No
     mallory.say(c.Who())
     (conn,) = [conn for conn in a.core._conns.values() if not conn.is_open]
     conn.user, conn.trusted, conn.grant = "mallory's key", True, CLIENT
-    refused = a.core.parts.clients.admit(conn, hello("joe", 1))
+    refused = a.core.parts.clients.admit_client(conn, hello("joe", 1))
     assert isinstance(refused, c.Refuse) and (refused.code, refused.final) == ("SESSION_IN_USE", True)
     a.net.heal()
     SimClient(a.net, a.ipc, "ann").connected().publish("k", b"1")

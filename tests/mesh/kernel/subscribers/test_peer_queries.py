@@ -97,7 +97,7 @@ def test_queries_are_restored_with_the_position_of_their_feed() -> None:
     stage.queries.add(stage.peer, (W,))
     ((key, row),) = stage.rows.items()
     again = Stage()
-    again.queries.restore(again.peer, key.removeprefix(b"feed"), read_record(row), (7).to_bytes(8))
+    again.queries.restore_feed(again.peer, key.removeprefix(b"feed"), read_record(row), (7).to_bytes(8))
     assert (again.feed.queries, again.feed.position, again.feed.gone_since) == ({W: 40}, 7, 5.0)
     assert again.peer.exchange.relayed == {W} and not again.rows, "it is still on disk"
 
@@ -107,5 +107,5 @@ def test_a_row_of_an_earlier_release_is_written_anew() -> None:
     stage.queries.add(stage.peer, (K,))
     (row,) = stage.rows.values()
     again = Stage()
-    again.queries.restore(again.peer, again.feed.key, read_record(row), b"")
+    again.queries.restore_feed(again.peer, again.feed.key, read_record(row), b"")
     assert [*again.rows] == [b"feed" + query_key(again.feed, K)]

@@ -15,12 +15,12 @@ from mesh.wire.commands import Interest, Query
 from mesh.wire.frames import read
 from mesh.wire.limits import INTEREST_PART
 from tests.mesh.kernel.subscribers.linked import Linked, exact, saying_on, wants
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
 
-@pytest.mark.parametrize("many", stories([4_000, 200_000]))
+@pytest.mark.parametrize("many", scenarios([4_000, 200_000]))
 def test_very_many_things_are_wanted_and_confirmed_after_each_login(many: int) -> None:
     it = Linked()
     wants(it.b, it.a, exact(0, many))
@@ -222,7 +222,7 @@ def test_what_is_both_wanted_and_not_is_wanted() -> None:
 def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_it_wants() -> None:
     it = Linked()
     saying_on(it, Interest(5, True, exact(0, 2)))
-    it.peer.exchange.feed.leave(
+    it.peer.exchange.feed.disconnect(
         it.a.core.parts.context.clock.now - 2 * it.a.core.parts.context.settings.peer_linger
     )
     saying_on(it, Interest(6, True, exact(0, 1), more=True))
@@ -245,7 +245,7 @@ def test_what_cannot_be_wanted_ends_the_connection_though_it_is_found_later() ->
     it.goes_through(b"1")
 
 
-@pytest.mark.parametrize("version", stories([2, 1]))
+@pytest.mark.parametrize("version", scenarios([2, 1]))
 def test_what_another_asks_a_way_for_is_confirmed_when_its_master_knows_it(
     version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

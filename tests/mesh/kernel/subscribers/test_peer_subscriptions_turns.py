@@ -10,7 +10,7 @@ from mesh.wire import commands as c
 from mesh.wire.calls import AskGet
 from mesh.wire.commands import Interest, Query
 from tests.mesh.kernel.subscribers.linked import Linked, exact, wants
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
@@ -41,7 +41,7 @@ def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
     assert {count for _, count in steps} == {2001} and connected == [False], "all falls before anything flows"
 
 
-@pytest.mark.parametrize("version", stories([1, 2]))
+@pytest.mark.parametrize("version", scenarios([1, 2]))
 def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard_between(
     version: int,
 ) -> None:

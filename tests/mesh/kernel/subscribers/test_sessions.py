@@ -150,7 +150,7 @@ def test_of_what_an_older_client_brings_that_has_come_back_nothing_is_known() ->
     session = a.core.parts.sessions.by_stream[client.stream]
     conn = session.conn
     assert conn is not None
-    session.connected(conn, says_again=False)
+    session.attach(conn, says_again=False)
     assert session.is_again(envelope("k", stream=client.stream))
 
 

@@ -31,7 +31,7 @@ def settled(stranger: Stranger) -> dict[bytes, int]:
 
 
 def events(a: SimNode) -> list[str]:
-    return [e.text for e in a.core.parts.context.events.after(0)[0] if e.kind == "refused"]
+    return [e.text for e in a.core.parts.context.events.events_after(0)[0] if e.kind == "refused"]
 
 
 def a_asks_b() -> tuple[SimNetwork, SimNode, SimNode, Subscription]:

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from mesh.wire.envelope import Envelope, decode
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -140,8 +140,8 @@ def is_empty_but_for_dead(node: SimNode) -> bool:
     return not any(decode(header, body).to for _, header, body in node.disk.store.load().envelopes)
 
 
-@pytest.mark.parametrize("to", stories([JOE, ONE]))
-@pytest.mark.parametrize("has_crashed", stories([True, False]))
+@pytest.mark.parametrize("to", scenarios([JOE, ONE]))
+@pytest.mark.parametrize("has_crashed", scenarios([True, False]))
 def test_letters_beyond_memory_are_on_the_disk_and_come_in_order(to: str, has_crashed: bool) -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)

@@ -11,7 +11,7 @@ from tests.simulation import SimNetwork, SimNode
 BIG = {"window_bytes": 4_000, "window_count": 8, "backlog_bytes": 20_000}
 
 
-class Story(NamedTuple):
+class Scenario(NamedTuple):
     """A node with a publisher and a reader, who reads nothing until the test tells it to."""
 
     node: SimNode
@@ -20,11 +20,11 @@ class Story(NamedTuple):
     s: Subscription
 
 
-def story(policy: str, max_queue: int = 0, **settings: Any) -> Story:
+def scenario(policy: str, max_queue: int = 0, **settings: Any) -> Scenario:
     node = SimNetwork(1).node("a", **settings)
     reader = client_of(node, "slow")
     s = reader.subscribed("k", rate=0, overflow=policy, max_queue=max_queue)
-    return Story(node, client_of(node, "pub"), reader, s)
+    return Scenario(node, client_of(node, "pub"), reader, s)
 
 
 def publish(client: SimClient, count: int, size: int = 0, **options: Any) -> None:
@@ -47,7 +47,7 @@ def told(messages: list[Got]) -> Iterator[int]:
 
 @pytest.mark.parametrize(("policy", "kept"), [("drop_newest", range(1, 11)), ("drop_oldest", range(96, 101))])
 def test_so_many_are_under_way_and_as_many_wait(policy: str, kept: range) -> None:
-    node, publisher, reader, s = story(policy, max_queue=5)
+    node, publisher, reader, s = scenario(policy, max_queue=5)
     publish(publisher, 100)
     publisher.settled()
     assert node.metric("pending") == 10
@@ -63,7 +63,7 @@ def test_so_many_are_under_way_and_as_many_wait(policy: str, kept: range) -> Non
 
 def test_nobody_waits_for_one_that_drops() -> None:
     for policy in ("drop_newest", "drop_oldest"):
-        node, publisher, reader, s = story(policy, **BIG)
+        node, publisher, reader, s = scenario(policy, **BIG)
         reader.use(s, rate=10.0)
         publish(publisher, 150, size=500)
         start = node.net.now
@@ -75,7 +75,7 @@ def test_nobody_waits_for_one_that_drops() -> None:
 
 
 def test_publishers_wait_for_one_that_blocks_and_it_misses_nothing() -> None:
-    node, publisher, reader, s = story("block", **BIG)
+    node, publisher, reader, s = scenario("block", **BIG)
     reader.use(s, rate=50.0)
     publish(publisher, 150, size=500)
     start = node.net.now
@@ -86,7 +86,7 @@ def test_publishers_wait_for_one_that_blocks_and_it_misses_nothing() -> None:
 
 
 def test_one_that_wants_an_error_ends_at_the_first_that_finds_no_room() -> None:
-    node, publisher, _, s = story("error", max_queue=5)
+    node, publisher, _, s = scenario("error", max_queue=5)
     publish(publisher, 10)
     publisher.settled()
     node.net.run(1)
@@ -99,7 +99,7 @@ def test_one_that_wants_an_error_ends_at_the_first_that_finds_no_room() -> None:
 
 
 def test_that_it_ended_is_told_though_the_connection_broke_meanwhile() -> None:
-    node, publisher, reader, s = story("error", max_queue=5)
+    node, publisher, reader, s = scenario("error", max_queue=5)
     node.net.cut(reader.name, "a")
     publish(publisher, 11)
     publisher.settled()
@@ -112,7 +112,7 @@ def test_that_it_ended_is_told_though_the_connection_broke_meanwhile() -> None:
 
 def test_persistent_messages_wait_whatever_the_policy() -> None:
     for policy in ("drop_newest", "drop_oldest", "error"):
-        node, publisher, reader, s = story(policy, max_queue=5)
+        node, publisher, reader, s = scenario(policy, max_queue=5)
         publish(publisher, 50, persistent=True)
         publisher.settled()
         reader.use(s)
@@ -121,7 +121,7 @@ def test_persistent_messages_wait_whatever_the_policy() -> None:
 
 
 def test_row_38_one_that_stands_still_while_messages_are_dropped_is_cut_off_by_name() -> None:
-    node, publisher, reader, s = story("drop_newest", max_queue=5)
+    node, publisher, reader, s = scenario("drop_newest", max_queue=5)
     publish(publisher, 20)
     node.net.run(9)
     assert reader.refusals == []
@@ -139,7 +139,7 @@ def test_row_38_one_that_stands_still_while_messages_are_dropped_is_cut_off_by_n
 
 
 def test_one_that_stands_still_over_its_work_is_cut_off_only_when_that_is_done() -> None:
-    node, publisher, reader, _ = story("drop_newest", max_queue=5)
+    node, publisher, reader, _ = scenario("drop_newest", max_queue=5)
     face, works = node.core.parts.context.face, [True]
     face.has_work = lambda session: works[0]  # type: ignore[method-assign]
     publish(publisher, 20)
@@ -151,7 +151,7 @@ def test_one_that_stands_still_over_its_work_is_cut_off_only_when_that_is_done()
 
 
 def test_one_that_is_slow_but_goes_on_is_not_cut_off() -> None:
-    node, publisher, reader, s = story("drop_oldest", max_queue=5)
+    node, publisher, reader, s = scenario("drop_oldest", max_queue=5)
     reader.use(s, rate=0.5)
     for _ in range(40):
         publish(publisher, 20)
@@ -161,7 +161,7 @@ def test_one_that_is_slow_but_goes_on_is_not_cut_off() -> None:
 
 
 def test_the_policy_of_a_subscription_outlives_its_node() -> None:
-    node = story("drop_oldest", max_queue=5).node
+    node = scenario("drop_oldest", max_queue=5).node
     node.net.run(3)
     node.restart()
     node.net.run(5)
@@ -170,7 +170,7 @@ def test_the_policy_of_a_subscription_outlives_its_node() -> None:
 
 
 def test_what_has_expired_while_it_waited_is_not_delivered() -> None:
-    node, publisher, reader, s = story("block", max_queue=2)
+    node, publisher, reader, s = scenario("block", max_queue=2)
     soon, later = node.wall + 5 * 10**9, node.wall + 500 * 10**9
     for n in range(1, 9):
         publisher.publish("k", b"%04d" % n, expires=soon if n % 2 else later, persistent=True)

@@ -37,7 +37,7 @@ class Stage:
         session.name = "joe"
         self.sessions.of_same_client.return_value = [session, other]
         try:
-            self.limits.check(session, query)
+            self.limits.check_room(session, query)
         except LocalError as error:
             assert error.code == "TOO_MANY"
             return error.what

@@ -5,7 +5,7 @@ import pytest
 from tools.benchmarks.growth import crowded as known
 from tools.benchmarks.growth.crowded import crowded
 from tools.benchmarks.measures import crowd, membership
-from tools.benchmarks.measures.membership import STORIES, an_hour, killed, measured, steps
+from tools.benchmarks.measures.membership import SCENARIOS, an_hour, killed, measured, steps
 from tools.benchmarks.pages.goals import GOALS
 
 
@@ -23,7 +23,7 @@ def test_a_short_run_is_clean_and_takes_the_steps_it_says(monkeypatch: pytest.Mo
 
 
 def test_a_broken_connection_is_seen_sooner_than_silence() -> None:
-    silence, hint = (killed(story, 7)[0] for story in STORIES if story.size == 3)
+    silence, hint = (killed(scenario, 7)[0] for scenario in SCENARIOS if scenario.size == 3)
     assert 4.0 < silence < 8.0
     assert hint < 1.5
 

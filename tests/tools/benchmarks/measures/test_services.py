@@ -67,12 +67,12 @@ def test_what_has_no_reply_or_a_wrong_one_is_counted(asking: Asking) -> None:
 def test_a_server_that_works_does_so_on_one_at_a_time() -> None:
     echo = Echo(Asking("x", 3, work=0.02))
 
-    async def story() -> float:
+    async def scenario() -> float:
         start = asyncio.get_running_loop().time()
         await asyncio.gather(*(echo.reply(b"") for _ in range(3)))
         return asyncio.get_running_loop().time() - start
 
-    assert asyncio.run(story()) >= 0.06
+    assert asyncio.run(scenario()) >= 0.06
 
 
 def test_registrations_and_changes_are_told_to_all_who_watch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def test_what_goes_to_another_site_is_not_judged_by_the_laws_of_one() -> None:
     assert kept == [list(local), []]
 
 
-def test_clients_of_a_story_stay_in_their_site_and_each_site_says_what_others_may() -> None:
+def test_clients_of_a_scenario_stay_in_their_site_and_each_site_says_what_others_may() -> None:
     kinds, letters, serves = set(), set(), set()
     for seed in range(20):
         script = written(seed, PROFILES["abroad"])
@@ -104,7 +104,7 @@ def test_clients_of_a_story_stay_in_their_site_and_each_site_says_what_others_ma
     assert letters == {True, False} and () in serves and ("calc/#",) in serves
 
 
-def test_stories_of_sites_that_do_not_write_are_as_they_were() -> None:
+def test_scenarios_of_sites_that_do_not_write_are_as_they_were() -> None:
     cast = sites.drawn(Random(3), (2, 3))
     assert all(not sends.letters and not sends.serves for place in cast.sites for sends in place.sends)
     assert abroad.with_leave(cast, Random(3)).nodes == cast.nodes

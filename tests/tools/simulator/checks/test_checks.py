@@ -240,7 +240,7 @@ def test_a_transient_message_may_be_lost_with_a_process_and_a_persistent_one_may
         assert len(CHECKS["C1.4"](history(events), PLAIN)) == found
 
 
-def test_a_story_that_ended_in_an_error_is_not_judged_further() -> None:
+def test_a_scenario_that_ended_in_an_error_is_not_judged_further() -> None:
     (violation,) = checked(history((pub(1), ok(1), Event(5, "problem", "", text="KeyError"))), PLAIN)
     assert (violation.invariant, violation.what) == ("crash", "KeyError")
 
@@ -265,8 +265,8 @@ def test_a_transient_message_may_be_refused_after_the_process_that_took_it_has_e
 def test_what_was_given_too_early_is_taken_back_by_who_is_there(
     events: tuple[Event, ...], found: int
 ) -> None:
-    story = history((SUB, pub(1), *events))
-    assert len(CHECKS["G1.1"](story, PLAIN)) == found and not CHECKS["C1.1"](story, PLAIN)
+    scenario = history((SUB, pub(1), *events))
+    assert len(CHECKS["G1.1"](scenario, PLAIN)) == found and not CHECKS["C1.1"](scenario, PLAIN)
 
 
 @pytest.mark.parametrize(("stamp", "found"), [(6, 0), (4, 1)])

@@ -104,7 +104,7 @@ def test_that_is_no_other_law_broken_either(check: str) -> None:
     assert broken(check, *events, CRASH, accepted(6.0, "b")) == 0
 
 
-def test_in_its_stories_who_was_cut_off_hears_from_the_states_of_others_what_has_ended_meanwhile() -> None:
+def test_in_its_scenarios_who_was_cut_off_hears_from_the_states_of_others_what_has_ended_meanwhile() -> None:
     stage = Stage(with_steps(written(26, PROFILES["durables"]), ()))
     stage.close()
     assert all(node.sample is not None for node in stage.nodes.values())

@@ -128,7 +128,7 @@ def test_the_master_is_who_both_name(own: str, shared: str, domain: str, key: st
     assert master_of(own, shared, domain, key) == master
 
 
-def test_stories_of_rules_set_read_and_forge_them_in_meshes_with_keys() -> None:
+def test_scenarios_of_rules_set_read_and_forge_them_in_meshes_with_keys() -> None:
     kinds = set()
     for seed in range(10):
         script = written(seed, PROFILES["rules"])

@@ -8,7 +8,7 @@ import pytest
 
 from mesh.kernel.context.effects import Commit
 from mesh.operations import Append, Delete, Drop, Op, Put
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tools.simulator.profiles import SHORT
 from tools.simulator.script import with_steps
 from tools.simulator.stage.stage import Stage
@@ -55,7 +55,7 @@ def crashes(point: str, *ops: Op) -> int:
 
 
 @pytest.mark.usefixtures("soon_over")
-@pytest.mark.parametrize("point", stories(POINTS))
+@pytest.mark.parametrize("point", scenarios(POINTS))
 def test_a_commit_without_a_message_is_crashed_too(point: str) -> None:
     assert crashes(point, Put("weights", b"key", b"row")) == 1
 

@@ -10,17 +10,17 @@ from mesh.store.sqlite import SQLiteStore
 from mesh.store.witness import Witness
 from tools.simulator.history import History
 from tools.simulator.profiles import SHORT
+from tools.simulator.scenario import told
 from tools.simulator.script import with_steps
 from tools.simulator.stage.stage import Stage
 from tools.simulator.steps import Step
-from tools.simulator.story import told
 from tools.simulator.world.disk import SimStore
 from tools.simulator.world.filed import ONE_IN
 from tools.simulator.writing import written
 
 
 @pytest.mark.slow  # for its length
-def test_some_stories_are_told_on_files_and_nothing_is_left_of_them() -> None:
+def test_some_scenarios_are_told_on_files_and_nothing_is_left_of_them() -> None:
     script = written(2 * ONE_IN, SHORT)
     stage = Stage(script)
     files = stage.net.files
@@ -38,7 +38,7 @@ def test_others_need_none() -> None:
     stage.close()
 
 
-def test_a_file_that_holds_something_else_ends_the_story(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_holds_something_else_ends_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
     real = SQLiteStore.commit
 
     def forgetful(self: SQLiteStore, ops: Sequence[Op]) -> None:
@@ -77,7 +77,7 @@ def test_an_old_copy_of_a_store_is_refused_and_the_newest_is_taken() -> None:
 @pytest.mark.slow  # for its length
 @pytest.mark.usefixtures("soon_over")
 def test_a_node_whose_witness_says_nothing_goes_on_with_an_old_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Witness, "write", lambda self, commits, next_position: None)
+    monkeypatch.setattr(Witness, "record_progress", lambda self, commits, next_position: None)
     assert not list(old_copy().of("refused"))
 
 

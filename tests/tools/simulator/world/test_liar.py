@@ -9,11 +9,11 @@ import pytest
 from mesh.wire import commands as c
 from mesh.wire.commands import decode
 from mesh.wire.frames import read
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tools.simulator.profiles import PROFILES
+from tools.simulator.scenario import Outcome, facts_of, judged
 from tools.simulator.script import Script
 from tools.simulator.stage.stage import Stage
-from tools.simulator.story import Outcome, facts_of, judged
 from tools.simulator.world.forging import LIES, Forger
 from tools.simulator.writing import written
 
@@ -30,7 +30,7 @@ def told_of(seed: int) -> tuple[Stage, Outcome]:
     return stage, judged(stage)
 
 
-@pytest.mark.parametrize("seed", stories([7, 6, 9, 11]))
+@pytest.mark.parametrize("seed", scenarios([7, 6, 9, 11]))
 def test_trial_D_among_the_others_all_promises_hold(seed: int) -> None:
     assert [str(violation) for violation in told_of(seed)[1].violations] == []
 

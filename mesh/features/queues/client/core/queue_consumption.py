@@ -20,7 +20,7 @@ from mesh.client.core.delivered_envelope import (
     HERE,
     SAID,
     DeliveredEnvelope,
-    LotPlace,
+    EnvelopePlace,
     Settlement,
     Some,
     fitting,
@@ -71,7 +71,7 @@ class QueueConsumption:
         self._opening = 0
         self._given = 0  # last delivery tag received
         self._begun = 0  # last delivery tag begun
-        self._listed: list[LotPlace] = []  # messages listed by CONSUME
+        self._listed: list[EnvelopePlace] = []  # messages listed by CONSUME
         self._alarm: Alarm | None = None
         self._looked = 0.0  # when the alarm was set
 
@@ -84,7 +84,7 @@ class QueueConsumption:
             self._listed = fitting([], settled, [])
         else:
             self._listed = self._inbox.listed(settled, self._context.now)
-        self._begun = sum(lot.begun > place for lot, place in self._listed)
+        self._begun = sum(delivered.begun > place for delivered, place in self._listed)
         # A consumer that leaves needs answers only, no new messages.
         credit = max(1, len(self._listed)) if self.is_leaving else self.credit
         return Consume(
@@ -113,7 +113,7 @@ class QueueConsumption:
         self._epoch, self._opening, self._given = said.epoch, self._opening + 1, len(self._listed)
         self._inbox.retag(self._listed, void, self._opening, self._context.now)
         self._listed = []
-        self.settling.open(self._epoch, self._opening)
+        self.settling.start_epoch(self._epoch, self._opening)
         self._watch()
         self.stirred()
 
@@ -123,7 +123,7 @@ class QueueConsumption:
         self.settling.on_epoch_end()
         self._quiet()
 
-    def leave(self, why: MeshError) -> None:
+    def end(self, why: MeshError) -> None:
         """Drop all unsettled messages, and end with the error `why`.
 
         Settlements are still sent until they are answered.
@@ -137,7 +137,7 @@ class QueueConsumption:
     def fail_and_leave(self, error: MeshError) -> None:
         self.on_disconnected()
         self.settling.fail_all(error)
-        self.leave(error)
+        self.end(error)
 
     # --- receiving --------------------------------------------------------------------------------------
 
@@ -148,12 +148,12 @@ class QueueConsumption:
         """
         if self._epoch < 0 or self.is_leaving or self._must_ask():
             return
-        lot = DeliveredEnvelope(envelope, indices, head.tries, self._opening, self._given + 1)
-        self._given += len(lot)
+        delivered = DeliveredEnvelope(envelope, indices, head.tries, self._opening, self._given + 1)
+        self._given += len(delivered)
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
             what = f"{self.address}: far more messages arrived than the credit of {self.credit} allows"
             raise RemoteError(what)
-        self._inbox.add(lot, self._context.now)
+        self._inbox.add(delivered, self._context.now)
         self._watch()
         self.stirred()
 
@@ -164,32 +164,32 @@ class QueueConsumption:
     def take_message(self) -> tuple[DeliveredEnvelope, int, Message] | None:
         """Begin and return the next message; None if there is none now."""
         while self._is_open and self._inbox.waiting and not self._must_ask():
-            lot = self._inbox.waiting[0]
-            if lot.begun == len(lot):
+            delivered = self._inbox.waiting[0]
+            if delivered.begun == len(delivered):
                 self._inbox.waiting.popleft()
                 continue
-            place, message = lot.begun, lot.next()
-            if lot.states[place] == HERE:
-                self._begin(lot, [place])
-                return lot, place, message
+            place, message = delivered.begun, delivered.next()
+            if delivered.states[place] == HERE:
+                self._begin(delivered, [place])
+                return delivered, place, message
         return None
 
     def take_batch(self) -> Some | None:
         """Begin and return the next messages that arrived together; None if there are none now."""
         while self._is_open and self._inbox.waiting and not self._must_ask():
-            lot = self._inbox.waiting.popleft()
-            places = lot.are(HERE, lot.begun, len(lot))
-            lot.begun = len(lot)
+            delivered = self._inbox.waiting.popleft()
+            places = delivered.are(HERE, delivered.begun, len(delivered))
+            delivered.begun = len(delivered)
             if places:
-                self._begin(lot, places)
-                return lot, places
+                self._begin(delivered, places)
+                return delivered, places
         return None
 
-    def _begin(self, lot: DeliveredEnvelope, places: Sequence[int]) -> None:
-        self._begun = max(self._begun, lot.counts[places[-1]])
-        if self._lease and self._context.now - lot.since > self._lease / 10_000:
-            lot.until = max(lot.until, self._context.now + self._lease / 1000)
-            self.settling.queue_settlement(Settlement(EXTEND, [(lot, places)], self._lease))
+    def _begin(self, delivered: DeliveredEnvelope, places: Sequence[int]) -> None:
+        self._begun = max(self._begun, delivered.counts[places[-1]])
+        if self._lease and self._context.now - delivered.since > self._lease / 10_000:
+            delivered.until = max(delivered.until, self._context.now + self._lease / 1000)
+            self.settling.queue_settlement(Settlement(EXTEND, [(delivered, places)], self._lease))
 
     # --- leases -----------------------------------------------------------------------------------------
 
@@ -229,32 +229,32 @@ class QueueConsumption:
 
     # --- settling ---------------------------------------------------------------------------------------
 
-    def check(self, lot: DeliveredEnvelope, place: int) -> None:
+    def check_settleable(self, delivered: DeliveredEnvelope, place: int) -> None:
         """Raise LocalError SETTLED, LeaseOver or the consumer's own error if a message cannot be settled."""
-        state = lot.states[place]
+        state = delivered.states[place]
         if state == SAID:
             hint = "A message is acked, nacked or rejected once, and can be extended only before that."
             raise LocalError(f"This message of {self.address} was settled before.", hint=hint, code="SETTLED")
         if self.error is not None:
             what = f"The consumer of {self.address} is closed; its unsettled messages returned to the queue."
             raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
-        if state == GONE or (self._epoch >= 0 and not lot.tag_of(place, self._opening)):
+        if state == GONE or (self._epoch >= 0 and not delivered.tag_of(place, self._opening)):
             raise self.settling.lease_over("This message no longer belongs to this consumer.")
 
     def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
-        """Settle messages, or extend their leases to `delay` ms from now. The caller must call `check` first.
+        """Settle messages, or extend their leases to `delay` ms from now, after `check_settleable`.
 
         The promise resolves when the node has stored the settlement. The promise fails if the node could not
         store it, or if a message is no longer this consumer's.
         """
         said = Settlement(what, of, delay, reason, self._context.promise())
-        for lot, places in of:
+        for delivered, places in of:
             if what == EXTEND:
-                lot.until = max(lot.until, self._context.now + delay / 1000)
+                delivered.until = max(delivered.until, self._context.now + delay / 1000)
                 continue
             for place in places:
-                lot.states[place] = SAID
-            self._inbox.update(lot)
+                delivered.states[place] = SAID
+            self._inbox.update(delivered)
         self.settling.queue_settlement(said)
         assert said.promise is not None
         return said.promise

@@ -14,7 +14,7 @@ from mesh.client.core.delivered_envelope import (
     GONE,
     HERE,
     DeliveredEnvelope,
-    LotPlace,
+    EnvelopePlace,
     SettleEntry,
     Settlement,
     as_ranges,
@@ -56,11 +56,11 @@ class Settling:
     def owes(self) -> bool:
         return bool(self._said or self._asked)
 
-    def places(self) -> list[LotPlace]:
+    def places(self) -> list[EnvelopePlace]:
         settled = (said for said in self._said if said.what != EXTEND)
-        return [(lot, place) for said in settled for lot, places in said.of for place in places]
+        return [(delivered, place) for said in settled for delivered, places in said.of for place in places]
 
-    def open(self, epoch: int, opening: int) -> None:
+    def start_epoch(self, epoch: int, opening: int) -> None:
         """Start a new epoch, in which the messages have new delivery tags, and send pending settlements."""
         self._epoch, self._opening = epoch, opening
         self.flush()
@@ -125,7 +125,7 @@ class Settling:
         def command(request: int) -> Settle:
             return Settle(self._number, self._epoch, done, request=request, entries=tuple(entries))
 
-        pending = self._calls.send(command, lambda: self._written(pending))
+        pending = self._calls.send_command(command, lambda: self._written(pending))
         pending.refused = lambda error: self._fail_settlements(pending, error)
         self._asked[pending] = some
         for said in some:
@@ -141,14 +141,14 @@ class Settling:
                 each.kept()
         self.answered()
 
-    def _over(self, said: Settlement, places: list[LotPlace], may_be_done: bool) -> None:
+    def _over(self, said: Settlement, places: list[EnvelopePlace], may_be_done: bool) -> None:
         """Fail a settlement of messages that no longer belong to this consumer.
 
         `may_be_done`: the settlement was sent before, and its answer was lost.
         """
-        for lot, place in places:
-            lot.states[place] = GONE
-            self._ours(lot)
+        for delivered, place in places:
+            delivered.states[place] = GONE
+            self._ours(delivered)
         which = "this message" if len(said) <= 1 else f"{len(places):,} of these messages"
         what = f"When the node received the settlement, {which} no longer belonged to this consumer."
         if may_be_done:
@@ -161,9 +161,9 @@ class Settling:
     def _fail_settlements(self, pending: Pending, error: MeshError) -> None:
         """Fail settlements that the node could not store; the user may settle the messages again."""
         for each in self._asked.pop(pending, []):
-            for lot, places in each.of if each.what != EXTEND else ():
+            for delivered, places in each.of if each.what != EXTEND else ():
                 for place in places:
-                    lot.states[place] = HERE
-                self._ours(lot)
+                    delivered.states[place] = HERE
+                self._ours(delivered)
             each.broken(error)
         self.answered()

@@ -25,13 +25,15 @@ class Takings:
     def __len__(self) -> int:
         return len(self._all)
 
-    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueConsumption:
-        """Return a consumer that `enter` will register. `lease` in ms; 0: none."""
+    def new_consumer(
+        self, number: int, address: str, credit: int, selector: str, lease: int
+    ) -> QueueConsumption:
+        """Return a consumer that `register` will register. `lease` in ms; 0: none."""
         return QueueConsumption(
             self._context, self._line, self._calls, number, address, credit, selector, lease
         )
 
-    def enter(self, it: QueueConsumption) -> Promise:
+    def register(self, it: QueueConsumption) -> Promise:
         """Register the consumer; the promise resolves when its first epoch is open."""
         promise = self._context.promise()
         self._all[it.number], self._entering[it.number] = it, promise
@@ -42,7 +44,7 @@ class Takings:
 
     def _open(self, it: QueueConsumption) -> None:
         """Request an epoch, with a time limit only while a caller waits for it."""
-        ask = self._calls.send_with_timeout if it.number in self._entering else self._calls.send
+        ask = self._calls.send_with_timeout if it.number in self._entering else self._calls.send_command
         it.is_asked = True
         pending = ask(it.asked_for, lambda: self._opened(it, pending))
         pending.refused = lambda error: self._on_refused(it, error)
@@ -59,19 +61,19 @@ class Takings:
         self._drop(it)
         it.fail_and_leave(error)
         if isinstance(error, MeshTimeout):
-            self._calls.send(it.leave_command)  # the node may have registered it
+            self._calls.send_command(it.leave_command)  # the node may have registered it
         entering = self._entering.pop(it.number, None)
         if entering is not None and not entering.done():
             entering.set_exception(error)
 
-    def leave(self, it: QueueConsumption) -> Promise | None:
+    def end_consumption(self, it: QueueConsumption) -> Promise | None:
         """Leave the queue; the promise resolves when the node has answered, or after a reconnect.
 
         Return None if the consumer was left before, or there is no connection.
         """
         if it.number not in self._all or it.is_leaving:
             return None
-        it.leave(Closed(f"The consumer of {it.address} is closed."))
+        it.end(Closed(f"The consumer of {it.address} is closed."))
         if not self._line.is_up:
             return None  # the next connection reports it
         promise = self._leaving[it.number] = self._context.promise()
@@ -82,7 +84,7 @@ class Takings:
     def give_up(self, it: QueueConsumption) -> None:
         """Leave the queue after a failed or abandoned registration, which the node may have accepted."""
         self._entering.pop(it.number, None)
-        self.leave(it)
+        self.end_consumption(it)
 
     def _stop(self, it: QueueConsumption) -> None:
         self._drop_pending(it)
@@ -128,7 +130,7 @@ class Takings:
         if it is None:
             return False
         self._on_refused(it, of_code(command.code, command.text))
-        self._calls.send(lambda request: Unsubscribe(request, command.subscription))
+        self._calls.send_command(lambda request: Unsubscribe(request, command.subscription))
         return True
 
     def end_all(self, error: MeshError) -> None:

@@ -100,7 +100,7 @@ class MessageGroups:
             if not group.messages:
                 del self._all[name]
 
-    def leave(self, taker: QueueConsumer) -> bool:
+    def free_groups(self, taker: QueueConsumer) -> bool:
         """Free the groups of a consumer that has left, and return whether it had any."""
         his = [group for group in self._all.values() if group.home is taker]
         for group in his:

@@ -6,8 +6,8 @@ from math import inf
 
 from msgspec import Struct
 
-from mesh.features.queues.model.lots.counts import Runs, count, slice_of
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count, slice_of
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.flow.outstanding_deliveries import OutstandingDeliveries
 
 
@@ -16,13 +16,13 @@ class LeasedRun(Struct, eq=False):
 
     tag: int
     n: int
-    lot: QueuedEnvelope
+    queued: QueuedEnvelope
     runs: Runs
     until: float = inf  # end of the lease
 
     def part(self, start: int, end: int) -> LeasedRun:
         runs = slice_of(self.runs, start - self.tag, end - self.tag + 1)
-        return LeasedRun(start, end - start + 1, self.lot, runs, self.until)
+        return LeasedRun(start, end - start + 1, self.queued, runs, self.until)
 
 
 class LeasedDeliveries(OutstandingDeliveries[LeasedRun]):
@@ -30,10 +30,10 @@ class LeasedDeliveries(OutstandingDeliveries[LeasedRun]):
 
     __slots__ = ()
 
-    def add_delivery(self, lot: QueuedEnvelope, runs: Runs, until: float = inf) -> int:
+    def add_delivery(self, queued: QueuedEnvelope, runs: Runs, until: float = inf) -> int:
         """Add messages under the next tags, with leases that end at `until`, and return their count."""
         n = count(runs)
-        self.add(LeasedRun(self.given + 1, n, lot, runs, until))
+        self.add(LeasedRun(self.given + 1, n, queued, runs, until))
         return n
 
     def extend(self, first: int, last: int, until: float) -> list[LeasedRun]:

@@ -8,9 +8,9 @@ from math import inf
 from typing import Protocol
 
 from mesh.features.queues.model.consumers.leased_deliveries import LeasedDeliveries, LeasedRun
-from mesh.features.queues.model.lots.counts import numbers_of
-from mesh.features.queues.model.lots.queued_envelope import LotKey, QueuedEnvelope
-from mesh.features.queues.model.lots.ready_index import FIRST
+from mesh.features.queues.model.envelopes.counts import numbers_of
+from mesh.features.queues.model.envelopes.queued_envelope import EnvelopeKey, QueuedEnvelope
+from mesh.features.queues.model.envelopes.ready_index import FIRST
 from mesh.values import Headers
 
 LAPSED = 1_000  # messages per consumer that accept late acks
@@ -49,7 +49,7 @@ class QueueConsumer:
         self.acked: deque[tuple[bytes, int, int]] = deque(maxlen=LAPSED)  # recent acks: stream, first, last
         self.away = inf  # time when its session disconnected
         self.is_paused = False  # until its registration is on disk
-        self.passed: dict[int, LotKey] = {}  # by priority: searched up to here
+        self.passed: dict[int, EnvelopeKey] = {}  # by priority: searched up to here
         self.seen: dict[int, int] = {}  # by priority: last position searched on disk
         self.vain = 0  # messages searched since the last match
         self.rests = 0.0  # no search before this time
@@ -65,7 +65,7 @@ class QueueConsumer:
     def busy(self) -> int:
         return self.holding.out
 
-    def place(self, priority: int) -> LotKey:
+    def searched_up_to(self, priority: int) -> EnvelopeKey:
         """Return the key up to which the consumer has searched the envelopes in memory."""
         return self.passed.get(priority, FIRST)
 
@@ -73,14 +73,14 @@ class QueueConsumer:
         """Return the position up to which the consumer has searched the disk."""
         return self.seen.get(priority, 0)
 
-    def look_again(self, priority: int, key: LotKey) -> None:
+    def look_again(self, priority: int, key: EnvelopeKey) -> None:
         """Make the consumer search again from `key`, if its search has passed that key."""
-        if key <= self.place(priority):
+        if key <= self.searched_up_to(priority):
             self.passed[priority] = (key[0], key[1], key[2] - 1)
 
     def lapse(self, run: LeasedRun) -> None:
         for count, number in enumerate(numbers_of(run.runs), run.tag):
-            self.lapsed[count] = run.lot, number
+            self.lapsed[count] = run.queued, number
         while len(self.lapsed) > LAPSED:
             del self.lapsed[next(iter(self.lapsed))]
 

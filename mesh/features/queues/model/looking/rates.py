@@ -41,7 +41,7 @@ class QueueTraffic:
         self.moved_in = self.moved_out = 0  # messages moved from and to other nodes
         self.dropped = 0  # messages dropped because the queue was full
 
-    def settled(self, n: int, now: float) -> None:
+    def count_settled(self, n: int, now: float) -> None:
         """Count `n` messages that consumers here acknowledged at `now` (s)."""
         self.leaves.add(n, now)
         self.pace.add(n, now)

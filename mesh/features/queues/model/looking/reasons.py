@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
-from mesh.features.queues.model.lots.counts import count
+from mesh.features.queues.model.envelopes.counts import count
 from mesh.features.queues.model.moves.dealing import ReadyScan
 from mesh.features.queues.model.moves.queue_report import QueueReport, matching_here
 from mesh.features.queues.model.part.local_queue import LocalQueue
@@ -73,8 +73,8 @@ def reasons(
 
 def _going(part: LocalQueue) -> Counter[bytes]:
     there = Counter[bytes]()
-    for lot in part.moving.leaving:
-        for runs, node, _ in lot.going:
+    for queued in part.moving.leaving:
+        for runs, node, _ in queued.going:
             there[node] += count(runs)
     return there
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from mesh.features.queues.model.lots.counts import Runs, count, first_of, joined
-from mesh.features.queues.model.lots.queued_envelope import LotKey, QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count, first_of, joined
+from mesh.features.queues.model.envelopes.queued_envelope import EnvelopeKey, QueuedEnvelope
 from mesh.features.queues.model.moves.distribution import NodeUuid, for_whom, messages
 from mesh.features.queues.model.moves.queue_report import Matching
 from mesh.features.queues.model.moves.redistribution import Move, may_move
@@ -28,10 +28,10 @@ DealtPiece = tuple[QueuedEnvelope, Runs]
 NOBODY: Mapping[NodeUuid, int] = {}
 
 
-class ReadyLot(Struct):
+class ReadyEnvelope(Struct):
     """An envelope with its ready messages: `taken` if a consumer here matches them, else `stranded`."""
 
-    lot: QueuedEnvelope
+    queued: QueuedEnvelope
     taken: Runs
     stranded: Runs
 
@@ -45,7 +45,7 @@ class ReadyScan:
     """
 
     def __init__(
-        self, queue: LocalQueue, here: Matching, place: Mapping[int, LotKey], most: int = DEALT
+        self, queue: LocalQueue, here: Matching, place: Mapping[int, EnvelopeKey], most: int = DEALT
     ) -> None:
         """Scan the messages behind `place`.
 
@@ -53,15 +53,15 @@ class ReadyScan:
         limits the scan unless selectors must be tested.
         """
         self._queue = queue
-        self.seen: list[ReadyLot] = []
+        self.seen: list[ReadyEnvelope] = []
         left = min(most, DEALT) if here.takes_all or not here else SEEN
         self.is_whole = not place and not queue.order.on_disk
-        for lot in queue.order.next(place):
+        for queued in queue.order.ready_envelopes(place):
             if left <= 0:
                 self.is_whole = False
                 break
-            self.seen.append(_seen(lot, here))
-            left -= count(lot.ready)
+            self.seen.append(_seen(queued, here))
+            left -= count(queued.ready)
         self.is_cut = left <= 0
         found = sum(count(each.stranded) for each in self.seen)
         self.stranded = found if here else queue.ready
@@ -85,27 +85,27 @@ class ReadyScan:
             deal = _Deal(shares, takers, wants if is_stranded and shares else NOBODY)
             for seen in self.seen:
                 runs = seen.stranded if is_stranded else seen.taken
-                lot = seen.lot
-                if not runs or not deal.has_room(lot):
+                queued = seen.queued
+                if not runs or not deal.has_room(queued):
                     continue
-                if may_move(lot, is_stranded, now) and not self._queue.backlog.groups.is_out(lot.group):
-                    for node, some in deal.shares(lot, runs):
-                        found.setdefault(node, []).append((lot, some))
+                if may_move(queued, is_stranded, now) and not self._queue.backlog.groups.is_out(queued.group):
+                    for node, some in deal.shares(queued, runs):
+                        found.setdefault(node, []).append((queued, some))
         return found
 
-    def place(self) -> dict[int, LotKey]:
+    def next_start(self) -> dict[int, EnvelopeKey]:
         """Return where the next scan begins if this scan finds no match.
 
         The next scan begins behind a scan that reached its limit, otherwise at the front.
         """
         if not self.is_cut:
             return {}
-        last = self.seen[-1].lot
+        last = self.seen[-1].queued
         before = [p for p in self._queue.order.priorities() if p > last.priority]
         return {**dict.fromkeys(before, END), last.priority: last.key}
 
 
-END: LotKey = (2**64, b"", 0)  # behind all envelopes
+END: EnvelopeKey = (2**64, b"", 0)  # behind all envelopes
 
 
 class _Deal:
@@ -119,13 +119,13 @@ class _Deal:
         self._takers = takers
         self._dealt = Counter[NodeUuid]()
 
-    def has_room(self, lot: QueuedEnvelope) -> bool:
-        return bool(self.left or (lot.group and self._homes))
+    def has_room(self, queued: QueuedEnvelope) -> bool:
+        return bool(self.left or (queued.group and self._homes))
 
-    def shares(self, lot: QueuedEnvelope, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
+    def shares(self, queued: QueuedEnvelope, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
         """Return the messages among `runs` that each node receives; some may stay."""
-        if lot.group:
-            return list(self._at_home(lot, runs))
+        if queued.group:
+            return list(self._at_home(queued, runs))
         nodes = list(self.left)
         takes_all = all(self._takers[node].takes_all for node in nodes)
         if takes_all and len(nodes) == 1:
@@ -136,16 +136,16 @@ class _Deal:
             for number in numbers:
                 self._assign(number, nodes, found)
         else:
-            for number, key, headers in messages(lot, numbers):
-                takers = [n for n in nodes if self._takers[n].takes(key, lot.priority, headers)]
+            for number, key, headers in messages(queued, numbers):
+                takers = [n for n in nodes if self._takers[n].takes(key, queued.priority, headers)]
                 self._assign(number, takers, found)
         return [(node, joined(some)) for node, some in found.items()]
 
-    def _at_home(self, lot: QueuedEnvelope, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
+    def _at_home(self, queued: QueuedEnvelope, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
         """Yield the messages that move to the home of their group, a node whose consumers match them."""
         known = {node: taken for node, taken in self._takers.items() if taken}
         mine = {n for first, last in runs for n in range(first, last + 1)}
-        for (home,), numbers in for_whom(lot, [known]).items() if known else ():
+        for (home,), numbers in for_whom(queued, [known]).items() if known else ():
             room = self.left.get(home, 0) or self._homes.get(home, 0)
             some = [n for n in numbers if n in mine][:room]
             if some:
@@ -172,10 +172,10 @@ class _Deal:
             del room[node]
 
 
-def _seen(lot: QueuedEnvelope, here: Matching) -> ReadyLot:
-    runs = list(lot.ready)
+def _seen(queued: QueuedEnvelope, here: Matching) -> ReadyEnvelope:
+    runs = list(queued.ready)
     if here.takes_all or not here:
-        return ReadyLot(lot, runs, []) if here else ReadyLot(lot, [], runs)
+        return ReadyEnvelope(queued, runs, []) if here else ReadyEnvelope(queued, [], runs)
     numbers = [n for first, last in runs for n in range(first, last + 1)]
-    taken = {n for n, key, headers in messages(lot, numbers) if here.takes(key, lot.priority, headers)}
-    return ReadyLot(lot, joined(sorted(taken)), joined(n for n in numbers if n not in taken))
+    taken = {n for n, key, headers in messages(queued, numbers) if here.takes(key, queued.priority, headers)}
+    return ReadyEnvelope(queued, joined(sorted(taken)), joined(n for n in numbers if n not in taken))

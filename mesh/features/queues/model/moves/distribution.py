@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 from mesh.features.queues.model.declared.definition import Distribution
-from mesh.features.queues.model.lots.counts import Runs, joined, numbers_of
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, joined, numbers_of
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.queue_report import Matching
 from mesh.values import Headers
 from mesh.wire.properties import decode_properties
@@ -35,7 +35,7 @@ class Distributing:
     def shares(
         self,
         mode: Distribution,
-        lot: QueuedEnvelope,
+        queued: QueuedEnvelope,
         takers: Mapping[NodeUuid, Matching],
         homes: Collection[NodeUuid] | None = None,
     ) -> dict[NodeUuid, Runs]:
@@ -48,15 +48,15 @@ class Distributing:
         steps = self._steps(mode, takers, homes)
         if not steps:
             return {}
-        if not lot.ready:
-            self._had_turn(lot, steps[0])
+        if not queued.ready:
+            self._had_turn(queued, steps[0])
             return {}
         if len(steps[0]) == 1:  # the usual case: no message is decoded
             ((node, taken),) = steps[0].items()
             if taken.takes_all:
-                return {node: list(lot.ready)} if node != self._me else {}
+                return {node: list(queued.ready)} if node != self._me else {}
         shares: dict[NodeUuid, list[int]] = {}
-        for nodes, numbers in for_whom(lot, steps).items():
+        for nodes, numbers in for_whom(queued, steps).items():
             turn, n = self._turn(nodes, len(numbers)), len(nodes)
             for i, node in enumerate(nodes):
                 shares.setdefault(node, []).extend(numbers[(i - turn) % n :: n])
@@ -86,12 +86,12 @@ class Distributing:
             steps = [known]
         return [step for step in steps if step]
 
-    def _had_turn(self, lot: QueuedEnvelope, nodes: AllowedNodes) -> None:
+    def _had_turn(self, queued: QueuedEnvelope, nodes: AllowedNodes) -> None:
         """Count an envelope without ready messages as this node's turn: its messages were delivered here.
 
         Nothing is counted for a message group, or if a candidate node has only consumers with selectors.
         """
-        if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
+        if self._me in nodes and not queued.group and all(taken.takes_all for taken in nodes.values()):
             ordered = one_of("", nodes)
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)
 
@@ -103,20 +103,20 @@ class Distributing:
         return turn
 
 
-def for_whom(lot: QueuedEnvelope, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
+def for_whom(queued: QueuedEnvelope, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
     """Return the numbers of ready messages by candidate nodes, of which only one receives each message.
 
     Messages that no node matches are left out.
     """
     found: dict[tuple[NodeUuid, ...], list[int]] = {}
-    numbers = list(numbers_of(lot.ready))
+    numbers = list(numbers_of(queued.ready))
     if all(taken.takes_all for taken in steps[0].values()):
-        return {one_of(lot.group, steps[0]): numbers}
-    for number, key, headers in messages(lot, numbers):
+        return {one_of(queued.group, steps[0]): numbers}
+    for number, key, headers in messages(queued, numbers):
         for step in steps:
-            takers = [node for node, taken in step.items() if taken.takes(key, lot.priority, headers)]
+            takers = [node for node, taken in step.items() if taken.takes(key, queued.priority, headers)]
             if takers:
-                found.setdefault(one_of(lot.group, takers), []).append(number)
+                found.setdefault(one_of(queued.group, takers), []).append(number)
                 break
     return found
 
@@ -128,8 +128,8 @@ def one_of(group: str, nodes: Collection[NodeUuid]) -> tuple[NodeUuid, ...]:
     return (max(nodes, key=lambda node: blake2b(node + group.encode(), digest_size=16).digest()),)
 
 
-def messages(lot: QueuedEnvelope, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
-    e = lot.envelope
+def messages(queued: QueuedEnvelope, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
+    e = queued.envelope
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
     for number in numbers:
         i = places[number]

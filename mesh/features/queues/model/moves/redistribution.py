@@ -16,7 +16,7 @@ from math import ceil, inf
 from typing import NamedTuple
 
 from mesh.features.queues.model.declared.definition import QueueTerms
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.distribution import NodeUuid
 from mesh.features.queues.model.moves.queue_report import AHEAD, QueueReport
 
@@ -139,11 +139,11 @@ class RefusingNodes:
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 
-def may_move(lot: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
+def may_move(queued: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
     """Return whether the messages of an envelope may move now.
 
     Messages of a group move only when stranded. Law 3 limits how often any message moves.
     """
-    if not is_stranded and (lot.group or lot.moves >= MOST):
+    if not is_stranded and (queued.group or queued.moves >= MOST):
         return False
-    return (is_stranded and lot.moves < MOST) or now - lot.came >= APART
+    return (is_stranded and queued.moves < MOST) or now - queued.came >= APART

@@ -46,10 +46,10 @@ class Outgoing(Generic[T]):
         return min((*self.going, *self._ending), default=self._next)
 
     @property
-    def next(self) -> int:
+    def next_number(self) -> int:
         return self._next
 
-    def begin(self, piece: T) -> int:
+    def assign_number(self, piece: T) -> int:
         """Assign and return the number of a piece, which may be sent after its number is on disk."""
         number, self._next = self._next, self._next + 1
         self.going[number] = piece
@@ -141,7 +141,7 @@ class IncomingPieces:
         """Record that an accepted number is on disk, or has ended here."""
         self._coming.discard(number)
 
-    def withdraw(self, number: int) -> None:
+    def withdraw_number(self, number: int) -> None:
         """Withdraw a number that could not be stored because the disk is full."""
         self._coming.discard(number)
         self._taken.remove(number, number)

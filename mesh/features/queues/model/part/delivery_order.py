@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mesh.features.queues.model.lots.disk_index import DiskIndex, Wish
-from mesh.features.queues.model.lots.queued_envelope import LotKey, QueuedEnvelope
-from mesh.features.queues.model.lots.ready_index import FIRST, ReadyIndex
+from mesh.features.queues.model.envelopes.disk_index import DiskIndex, Wish
+from mesh.features.queues.model.envelopes.queued_envelope import EnvelopeKey, QueuedEnvelope
+from mesh.features.queues.model.envelopes.ready_index import FIRST, ReadyIndex
 
 AHEAD = 1024  # envelopes per priority in memory before a disk read
-NOWHERE: Mapping[int, LotKey] = {}
+NOWHERE: Mapping[int, EnvelopeKey] = {}
 
 
 class DeliveryOrder:
@@ -37,20 +37,22 @@ class DeliveryOrder:
     @property
     def oldest(self) -> int:
         """The time in ns since 1970 when the oldest ready message was accepted, or 0 if none is ready."""
-        firsts = [lot.envelope.sent for line in self.lines.values() if (lot := line.first()) is not None]
+        firsts = [
+            queued.envelope.sent for line in self.lines.values() if (queued := line.first()) is not None
+        ]
         return min([*firsts, *filter(None, [self.on_disk.oldest])], default=0)
 
-    def next(self, place: Mapping[int, LotKey] = NOWHERE) -> Iterator[QueuedEnvelope]:
+    def ready_envelopes(self, place: Mapping[int, EnvelopeKey] = NOWHERE) -> Iterator[QueuedEnvelope]:
         """Yield the envelopes with ready messages behind `place` in delivery order, by priority.
 
         Within a priority, envelopes behind the first one on disk are left out.
         """
         for priority in sorted(self.lines, reverse=True):
-            end = self.on_disk.first(priority)
-            for lot in self.lines[priority].after(place.get(priority, FIRST)):
-                if lot.key[0] >= end:
+            end = self.on_disk.first_accepted(priority)
+            for queued in self.lines[priority].after(place.get(priority, FIRST)):
+                if queued.key[0] >= end:
                     break
-                yield lot
+                yield queued
 
     def stamp_ahead(self, priority: int, n: int) -> int:
         """Return the acceptance time of the envelope `n` places behind the first of a priority.
@@ -58,10 +60,10 @@ class DeliveryOrder:
         If there are fewer envelopes, return the time of the last one, or 0 if there is none.
         """
         line = self.line(priority)
-        here = line.before(self.on_disk.first(priority))
-        lot = line.ahead(min(n, here - 1)) if here else None
+        here = line.before(self.on_disk.first_accepted(priority))
+        queued = line.ahead(min(n, here - 1)) if here else None
         last = self.on_disk.last(priority, n - here) if here <= n else 0
-        return max(lot.key[0] if lot is not None else 0, last)
+        return max(queued.key[0] if queued is not None else 0, last)
 
     def to_load(self) -> Wish | None:
         """Start and return a disk read whose envelopes are next in delivery order; `None` if none is due."""
@@ -69,7 +71,7 @@ class DeliveryOrder:
             return None
         for priority in self.priorities():
             if self.on_disk.has(priority):
-                here = self.line(priority).before(self.on_disk.first(priority))
+                here = self.line(priority).before(self.on_disk.first_accepted(priority))
                 return self.on_disk.to_load(priority) if here < AHEAD else None
         return None
 

@@ -42,13 +42,13 @@ def _drop_oldest(part: LocalQueue) -> bool:
     stamp, priority = min(((_oldest(part, each), each) for each in part.order.priorities()), default=(inf, 0))
     if stamp == inf:
         return False
-    lot = part.order.line(priority).first()
-    if lot is not None and lot.key[0] == stamp:
-        part.backlog.finish_ready(lot)
+    queued = part.order.line(priority).first()
+    if queued is not None and queued.key[0] == stamp:
+        part.backlog.finish_ready(queued)
         return True
     return part.backlog.discard_first(priority)
 
 
 def _oldest(part: LocalQueue, priority: int) -> float:
-    lot = part.order.line(priority).first()
-    return min(part.order.on_disk.first(priority), lot.key[0] if lot is not None else inf)
+    queued = part.order.line(priority).first()
+    return min(part.order.on_disk.first_accepted(priority), queued.key[0] if queued is not None else inf)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mesh.features.queues.model.lots.counts import Runs, count, joined, numbers_of
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count, joined, numbers_of
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.queue_backlog import QueueBacklog
 
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
@@ -20,7 +20,7 @@ class DeadMessages(Struct):
     They count as done when the dead letter is stored.
     """
 
-    lot: QueuedEnvelope
+    queued: QueuedEnvelope
     runs: Runs
     code: str
     text: str
@@ -36,37 +36,37 @@ class FailedDeliveries:
         self._name = name
         self._backlog = backlog
 
-    def requeue(self, lot: QueuedEnvelope, runs: Runs) -> None:
+    def requeue(self, queued: QueuedEnvelope, runs: Runs) -> None:
         """Count a failed attempt of each message, and requeue the messages that have attempts left.
 
         The other messages are dead-lettered.
         """
-        self._backlog.make_ready(lot, self.count(lot, runs))
+        self._backlog.make_ready(queued, self.count_attempts(queued, runs))
 
-    def count(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
+    def count_attempts(self, queued: QueuedEnvelope, runs: Runs) -> Runs:
         """Count a failed attempt, dead-letter the messages without attempts left, and return the others."""
-        lot.tried(runs)
-        self._backlog.changed[lot] = None
+        queued.tried(runs)
+        self._backlog.changed[queued] = None
         self.redelivered += count(runs)
         most = self._backlog.terms.max_attempts
-        over = [n for n in numbers_of(runs) if lot.failures(n) >= most]
+        over = [n for n in numbers_of(runs) if queued.failures(n) >= most]
         if not over:
             return runs
         text = f"The message failed at {most} {'delivery' if most == 1 else 'deliveries'}."
-        self.add(lot, joined(over), TRIED, text)
-        return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
+        self.add(queued, joined(over), TRIED, text)
+        return joined(n for n in numbers_of(runs) if queued.failures(n) < most)
 
     def expire(self, wall: int) -> None:
         """Dead-letter the ready messages in memory that have expired."""
-        for lot, runs in self._backlog.expiring.take_expired(wall):
-            lot.take_out(runs)
-            self.add(lot, runs, EXPIRED, f"The message expired in {self._name}.")
+        for queued, runs in self._backlog.expiring.take_expired(wall):
+            queued.take_out(runs)
+            self.add(queued, runs, EXPIRED, f"The message expired in {self._name}.")
 
-    def add(self, lot: QueuedEnvelope, runs: Runs, code: str, text: str) -> None:
+    def add(self, queued: QueuedEnvelope, runs: Runs, code: str, text: str) -> None:
         """Dead-letter messages that are neither ready nor out."""
         self.dying += count(runs)
         self.died += count(runs)
-        self.dead.append(DeadMessages(lot, runs, code, text))
+        self.dead.append(DeadMessages(queued, runs, code, text))
 
     def take_dead(self) -> list[DeadMessages]:
         dead, self.dead = self.dead, []
@@ -75,4 +75,4 @@ class FailedDeliveries:
     def buried(self, dead: DeadMessages) -> None:
         """Remove dead messages from the backlog, after their dead letters are stored."""
         self.dying -= count(dead.runs)
-        self._backlog.done(dead.lot, dead.runs)
+        self._backlog.done(dead.queued, dead.runs)

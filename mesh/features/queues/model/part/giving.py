@@ -7,8 +7,8 @@ from itertools import count as counter
 from math import inf
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
-from mesh.features.queues.model.lots.counts import Runs, count, first_of
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count, first_of
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.model.part.searching import ScanBudget, wanted
 from mesh.flow.sharing import shared_out
@@ -36,12 +36,12 @@ def deliver(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
 def _alike(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterator[Given]:
     order = queue.order
     for priority in order.priorities():
-        line, end = order.line(priority), order.on_disk.first(priority)
-        while takers and (lot := line.first()) is not None and lot.key[0] < end:
-            for taker, n in shared_out(takers, lot.ready.count()):
-                runs = lot.take_ready(n)
-                yield _given(queue, taker, lot, runs, now)
-            if not lot.ready:
+        line, end = order.line(priority), order.on_disk.first_accepted(priority)
+        while takers and (queued := line.first()) is not None and queued.key[0] < end:
+            for taker, n in shared_out(takers, queued.ready.count()):
+                runs = queued.take_ready(n)
+                yield _given(queue, taker, queued, runs, now)
+            if not queued.ready:
                 line.emptied()
             takers = [taker for taker in takers if taker.room]
         if end < inf:
@@ -56,13 +56,13 @@ def _apart(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterat
         if found is None:
             takers.remove(taker)
             continue
-        lot, runs = found
+        queued, runs = found
         share = -(-count(runs) // len(takers))
         runs = first_of(runs, min(taker.room, share))
-        lot.take_out(runs)
-        yield _given(queue, taker, lot, runs, now)
-        if not lot.ready:
-            queue.order.line(lot.priority).emptied()
+        queued.take_out(runs)
+        yield _given(queue, taker, queued, runs, now)
+        if not queued.ready:
+            queue.order.line(queued.priority).emptied()
         if not taker.room:
             takers.remove(taker)
 
@@ -70,23 +70,25 @@ def _apart(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterat
 def _find(queue: LocalQueue, taker: QueueConsumer, turn: ScanBudget) -> tuple[QueuedEnvelope, Runs] | None:
     groups, taker.is_through = queue.backlog.groups, False
     for priority in queue.order.priorities():
-        end = queue.order.on_disk.first(priority, taker.place_on_disk(priority))
-        for lot in queue.order.line(priority).after(taker.place(priority)):
-            if lot.key[0] >= end:
+        end = queue.order.on_disk.first_accepted(priority, taker.place_on_disk(priority))
+        for queued in queue.order.line(priority).after(taker.searched_up_to(priority)):
+            if queued.key[0] >= end:
                 break
             if not turn.is_his(taker):
                 return None
-            if groups.may_have(lot.group, taker) and (runs := wanted(taker.selector, lot, lot.ready)):
+            if groups.may_have(queued.group, taker) and (
+                runs := wanted(taker.selector, queued, queued.ready)
+            ):
                 taker.vain = 0
-                return lot, runs
-            taker.passed[priority] = lot.key
-            turn.met(taker, lot.left)
+                return queued, runs
+            taker.passed[priority] = queued.key
+            turn.met(taker, queued.left)
     taker.is_through = taker.selector is not None
     queue.search.seeks |= taker.is_through
     return None
 
 
-def _given(queue: LocalQueue, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, now: float) -> Given:
+def _given(queue: LocalQueue, taker: QueueConsumer, queued: QueuedEnvelope, runs: Runs, now: float) -> Given:
     taker.turn = next(_turns)
-    queue.deliveries.record_delivery(taker, lot, runs, now + taker.lease)
-    return taker, lot, runs
+    queue.deliveries.record_delivery(taker, queued, runs, now + taker.lease)
+    return taker, queued, runs

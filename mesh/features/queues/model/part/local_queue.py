@@ -13,7 +13,7 @@ from math import inf
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.delivery_order import DeliveryOrder
 from mesh.features.queues.model.part.failed_deliveries import FailedDeliveries
 from mesh.features.queues.model.part.moving_messages import MovingMessages
@@ -39,7 +39,7 @@ class LocalQueue:
         self.moving = MovingMessages(self.backlog)
         self.search = SelectorSearch(self.backlog, self.consumers)
 
-    def declare(self, terms: QueueTerms) -> None:
+    def set_terms(self, terms: QueueTerms) -> None:
         self.terms = self.backlog.terms = terms
 
     @property
@@ -56,16 +56,16 @@ class LocalQueue:
         unclaimed = self.consumers.unclaimed
         return self.deliveries.out + (unclaimed.messages if unclaimed is not None else 0)
 
-    def add(self, lot: QueuedEnvelope, now: float, wall: int, is_doubtful: bool = False) -> None:
+    def add(self, queued: QueuedEnvelope, now: float, wall: int, is_doubtful: bool = False) -> None:
         """Add an envelope and keep it in memory.
 
         `is_doubtful` means that consumers may already have messages of the envelope and claim them.
         """
         is_doubtful = is_doubtful and self.consumers.is_recovering
-        runs = self.backlog.add(lot, now, wall, is_doubtful)
-        if lot.going:
-            self.moving.restore(lot)
-        self.backlog.make_ready(lot, self.consumers.hold_back(lot, runs) if is_doubtful else runs)
+        runs = self.backlog.add(queued, now, wall, is_doubtful)
+        if queued.going:
+            self.moving.restore_moves(queued)
+        self.backlog.make_ready(queued, self.consumers.hold_back(queued, runs) if is_doubtful else runs)
 
     def end_queue(self) -> None:
         """Close the local queue: remove all consumers and discard all messages."""
@@ -92,10 +92,10 @@ class LocalQueue:
         backlog = self.backlog
         self.consumers.end_recovery(now)
         while backlog.later.due <= now:
-            lot, first, last = backlog.later.pop()
-            backlog.changed[lot] = None
-            backlog.make_ready(lot, [(first, last)])
-            if lot.group:  # the delayed message may have blocked its group
+            queued, first, last = backlog.later.pop()
+            backlog.changed[queued] = None
+            backlog.make_ready(queued, [(first, last)])
+            if queued.group:  # the delayed message may have blocked its group
                 self.deliveries.look_again()
         self.deliveries.end_leases(now)
         self.failures.expire(wall)

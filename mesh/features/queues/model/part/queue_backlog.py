@@ -12,9 +12,9 @@ from math import inf
 from mesh.features.queues.model.consumers.groups import MessageGroups
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
-from mesh.features.queues.model.lots.counts import Runs
-from mesh.features.queues.model.lots.expiring import Expiring
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs
+from mesh.features.queues.model.envelopes.expiring import Expiring
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.delayed_messages import DelayedMessages
 from mesh.features.queues.model.part.delivery_order import DeliveryOrder
 from mesh.features.queues.model.part.queue_observer import QueueObserver
@@ -32,16 +32,18 @@ class Pledges:
         self.open: dict[QueuedEnvelope, Pledge] = {}
         self.redeemed: list[Pledge] = []  # to report to the other nodes
 
-    def add(self, lot: QueuedEnvelope, node: bytes, number: int) -> None:
-        self.open[lot] = node, number
+    def add(self, queued: QueuedEnvelope, node: bytes, number: int) -> None:
+        self.open[queued] = node, number
 
-    def redeem(self, lot: QueuedEnvelope) -> None:
-        self.redeemed.append(self.open.pop(lot))
+    def redeem(self, queued: QueuedEnvelope) -> None:
+        self.redeemed.append(self.open.pop(queued))
 
     def redeem_moves(self, node: bytes, numbers: Collection[int]) -> None:
         """Redeem the moves `numbers` of `node`, which no longer keeps their envelopes."""
-        for lot in [lot for lot, (of, number) in self.open.items() if of == node and number in numbers]:
-            self.redeem(lot)
+        for queued in [
+            queued for queued, (of, number) in self.open.items() if of == node and number in numbers
+        ]:
+            self.redeem(queued)
 
     def take_redeemed(self) -> list[Pledge]:
         redeemed, self.redeemed = self.redeemed, []
@@ -85,114 +87,116 @@ class QueueBacklog:
 
     # --- adding -----------------------------------------------------------------------------------------
 
-    def add(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> Runs:
+    def add(self, queued: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> Runs:
         """Add an envelope in memory, and return its messages that may become ready.
 
         With `may_be_out`, messages whose published delay is over are not delayed, as consumers may have them.
         """
         if self.watch is not None:
-            self.watch.adds(lot)
-        self.messages += lot.left
-        self.bytes += lot.size
-        return self._keep(lot, now, wall, may_be_out)
+            self.watch.adds(queued)
+        self.messages += queued.left
+        self.bytes += queued.size
+        return self._keep(queued, now, wall, may_be_out)
 
-    def _keep(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> Runs:
+    def _keep(self, queued: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> Runs:
         """Keep an envelope in memory, and return its messages that may become ready.
 
         The arrival time of a moved envelope that was read from disk is unknown, so the envelope counts as
         arrived now.
         """
         if self.watch is not None:
-            self.watch.keeps(lot)
-        if lot.moves and lot.came == -inf:
-            lot.came = now
-        self._memory.used += lot.cost
-        self.groups.add(lot.group, lot.left)
-        self.later.delay_new(lot, now, wall, may_be_out)
-        self.expiring.add(lot, self.terms.expiry)
-        if lot.given is not None:
-            self.picked[lot] = None
-        return lot.at_hand()
+            self.watch.keeps(queued)
+        if queued.moves and queued.came == -inf:
+            queued.came = now
+        self._memory.used += queued.cost
+        self.groups.add(queued.group, queued.left)
+        self.later.delay_new(queued, now, wall, may_be_out)
+        self.expiring.add(queued, self.terms.expiry)
+        if queued.given is not None:
+            self.picked[queued] = None
+        return queued.at_hand()
 
-    def page_plain(self, parcel: StoredEnvelope) -> bool:
+    def page_plain(self, stored: StoredEnvelope) -> bool:
         """Add a new envelope on disk only, behind its predecessors, and return whether that was possible."""
-        e = parcel.envelope
+        e = stored.envelope
         priority, delay, _ = e.put or (PRIORITY, 0, "")
         if delay or not self.order.on_disk.has(priority):
             return False
         if self.watch is not None:
-            self.watch.pages_plain(parcel)
+            self.watch.pages_plain(stored)
         self.messages += e.count
-        self.bytes += parcel.size
-        self.order.on_disk.add_parcel(parcel, priority, e.count, self.terms.expiry)
+        self.bytes += stored.size
+        self.order.on_disk.add_stored(stored, priority, e.count, self.terms.expiry)
         return True
 
-    def page(self, lot: QueuedEnvelope) -> None:
+    def page(self, queued: QueuedEnvelope) -> None:
         """Add an envelope that waits on disk only."""
         if self.watch is not None:
-            self.watch.pages(lot)
-        self.messages += lot.left
-        self.bytes += lot.size
-        self.order.on_disk.add(lot, self.terms.expiry)
+            self.watch.pages(queued)
+        self.messages += queued.left
+        self.bytes += queued.size
+        self.order.on_disk.add(queued, self.terms.expiry)
 
-    def may_page(self, lot: QueuedEnvelope) -> bool:
+    def may_page(self, queued: QueuedEnvelope) -> bool:
         """Return whether an envelope should wait on disk only: never one with delayed or moving messages."""
-        is_busy = bool(lot.late or lot.delay or lot.going)
-        return not is_busy and (self.order.on_disk.has(lot.priority) or self._memory.has_no_room(lot.cost))
+        is_busy = bool(queued.late or queued.delay or queued.going)
+        return not is_busy and (
+            self.order.on_disk.has(queued.priority) or self._memory.has_no_room(queued.cost)
+        )
 
-    def may_page_moved(self, lot: QueuedEnvelope) -> bool:
+    def may_page_moved(self, queued: QueuedEnvelope) -> bool:
         """Return whether an envelope from another node should wait on disk only.
 
         The timestamp of a moved envelope does not match its position, so the envelope stays in memory while
         there is room. An envelope must not be reread while another node keeps a copy of it.
         """
-        is_reread = bool(lot.parcel.position) and lot not in self.pledges.open
-        return is_reread and self._memory.has_no_room(lot.cost)
+        is_reread = bool(queued.stored.position) and queued not in self.pledges.open
+        return is_reread and self._memory.has_no_room(queued.cost)
 
     # --- disk reads -------------------------------------------------------------------------------------
 
-    def loaded(self, priority: int, lots: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
+    def loaded(self, priority: int, envelopes: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
         """Keep the envelopes of a finished disk read; discard them if they were purged meanwhile."""
         is_wanted = self.order.on_disk.loaded(priority)
-        for lot in lots:
-            self.remember(lot)
-            self.order.on_disk.rows.pop(lot.parcel.position, None)
-            self.make_ready(lot, self._keep(lot, now, wall))
+        for queued in envelopes:
+            self.remember(queued)
+            self.order.on_disk.rows.pop(queued.stored.position, None)
+            self.make_ready(queued, self._keep(queued, now, wall))
             if not is_wanted:
                 if self.watch is not None:
-                    self.watch.voids(list(lot.ready))
-                self.finish_ready(lot)
+                    self.watch.voids(list(queued.ready))
+                self.finish_ready(queued)
 
-    def remember(self, lot: QueuedEnvelope) -> None:
+    def remember(self, queued: QueuedEnvelope) -> None:
         """Restore the stored state of an envelope that was read from disk."""
-        row = self.order.on_disk.rows.get(lot.parcel.position)
+        row = self.order.on_disk.rows.get(queued.stored.position)
         if row:
-            lot.restore(row)
+            queued.restore_state(row)
 
-    def pick(self, lot: QueuedEnvelope, now: float, wall: int) -> bool:
+    def keep_ahead(self, queued: QueuedEnvelope, now: float, wall: int) -> bool:
         """Keep an envelope in memory ahead of its order, and return whether it was still on disk."""
-        if not self.order.on_disk.take_out(lot.priority, lot.parcel.position):
+        if not self.order.on_disk.take_out(queued.priority, queued.stored.position):
             return False
-        self.order.on_disk.rows.pop(lot.parcel.position, None)
-        self.picked[lot] = None
-        self.make_ready(lot, self._keep(lot, now, wall))
+        self.order.on_disk.rows.pop(queued.stored.position, None)
+        self.picked[queued] = None
+        self.make_ready(queued, self._keep(queued, now, wall))
         return True
 
-    def put_back(self, lot: QueuedEnvelope) -> None:
+    def evict_picked(self, queued: QueuedEnvelope) -> None:
         """Evict a picked envelope to disk, unless it now precedes all envelopes on disk.
 
         The caller ensures that all remaining messages of the envelope are ready.
         """
-        del self.picked[lot]
-        if lot.key[0] < self.order.on_disk.first(lot.priority):
+        del self.picked[queued]
+        if queued.key[0] < self.order.on_disk.first_accepted(queued.priority):
             return
         if self.watch is not None:
-            self.watch.puts_back(lot)
-        self._memory.used -= lot.cost
-        self.groups.done(lot.group, lot.left)
-        self.order.on_disk.add(lot, self.terms.expiry, is_back=True)
-        lot.evict()
-        self.order.line(lot.priority).emptied()
+            self.watch.puts_back(queued)
+        self._memory.used -= queued.cost
+        self.groups.done(queued.group, queued.left)
+        self.order.on_disk.add(queued, self.terms.expiry, is_back=True)
+        queued.evict()
+        self.order.line(queued.priority).emptied()
         self.expiring.count_ended()
 
     def review_picked(self) -> None:
@@ -201,44 +205,44 @@ class QueueBacklog:
 
     # --- ready and done ---------------------------------------------------------------------------------
 
-    def make_ready(self, lot: QueuedEnvelope, runs: Runs) -> None:
+    def make_ready(self, queued: QueuedEnvelope, runs: Runs) -> None:
         """Make messages ready, and let consumers that searched beyond them search again."""
-        lot.add_ready(runs)
-        if not lot.ready:
+        queued.add_ready(runs)
+        if not queued.ready:
             return
-        priority = lot.priority
-        self.order.line(priority).add(lot)
+        priority = queued.priority
+        self.order.line(priority).add(queued)
         for taker in self._takers.values():
-            taker.look_again(priority, lot.key)
+            taker.look_again(priority, queued.key)
 
-    def done(self, lot: QueuedEnvelope, runs: Runs) -> int:
+    def done(self, queued: QueuedEnvelope, runs: Runs) -> int:
         """Remove `runs`, which are neither ready nor out, from the queue, and return their count."""
-        n = lot.mark_done(runs)
+        n = queued.mark_done(runs)
         self.messages -= n
-        self.groups.done(lot.group, n)
-        if not lot.left:
-            self.bytes -= lot.size
-            self._memory.used -= lot.cost
-            if lot.parcel.envelope.expires or self.terms.expiry is not None:
+        self.groups.done(queued.group, n)
+        if not queued.left:
+            self.bytes -= queued.size
+            self._memory.used -= queued.cost
+            if queued.stored.envelope.expires or self.terms.expiry is not None:
                 self.expiring.count_ended()
-        if self.picked and lot in self.picked:
-            self._picked_done(lot)
-        if self.pledges.open and not lot.left and lot in self.pledges.open:
-            self.pledges.redeem(lot)
-        self.changed[lot] = None
+        if self.picked and queued in self.picked:
+            self._picked_done(queued)
+        if self.pledges.open and not queued.left and queued in self.pledges.open:
+            self.pledges.redeem(queued)
+        self.changed[queued] = None
         return n
 
-    def _picked_done(self, lot: QueuedEnvelope) -> None:
-        if lot.left:
-            self.returning[lot] = None
+    def _picked_done(self, queued: QueuedEnvelope) -> None:
+        if queued.left:
+            self.returning[queued] = None
         else:
-            del self.picked[lot]
+            del self.picked[queued]
 
-    def finish_ready(self, lot: QueuedEnvelope) -> None:
+    def finish_ready(self, queued: QueuedEnvelope) -> None:
         """Discard the ready messages of an envelope in memory."""
-        runs = list(lot.ready)
-        lot.take_out(runs)
-        self.done(lot, runs)
+        runs = list(queued.ready)
+        queued.take_out(runs)
+        self.done(queued, runs)
 
     def purge(self) -> int:
         """Discard all ready and delayed messages, and return their count.
@@ -250,11 +254,11 @@ class QueueBacklog:
         before = self.messages
         self._leave_disk(self.order.on_disk.purge())
         for line in self.order.lines.values():
-            while (lot := line.first()) is not None:
-                self.finish_ready(lot)
+            while (queued := line.first()) is not None:
+                self.finish_ready(queued)
         while self.later:
-            lot, first, last = self.later.pop()
-            self.done(lot, [(first, last)])
+            queued, first, last = self.later.pop()
+            self.done(queued, [(first, last)])
         purged = before - self.messages
         if self.watch is not None:
             self.watch.purged(purged)

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
-from mesh.features.queues.model.lots.counts import Runs, count, first_of, numbers_of, slice_of, without
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count, first_of, numbers_of, slice_of, without
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.failed_deliveries import FailedDeliveries
 from mesh.features.queues.model.part.queue_backlog import QueueBacklog
 from mesh.features.queues.model.part.queue_deliveries import QueueDeliveries
@@ -46,7 +46,7 @@ class QueueConsumers:
         takers = list(self.takers.values())
         return takers[:1] if self._backlog.terms.exclusive else takers
 
-    def open(self, taker: QueueConsumer, held: HeldNumbers = ()) -> list[int]:
+    def add_consumer(self, taker: QueueConsumer, held: HeldNumbers = ()) -> list[int]:
         """Register a consumer, and return the delivery tags of `held` messages that it no longer has.
 
         The k-th message in `held` gets tag k, even if the consumer no longer has it. Messages of its former
@@ -57,7 +57,7 @@ class QueueConsumers:
         for run in old.holding.take_all() if old is not None else ():
             self._deliveries.end_delivery(run)
             for number in numbers_of(run.runs):
-                mine.setdefault((run.lot.envelope.stream, number), []).append(run.lot)
+                mine.setdefault((run.queued.envelope.stream, number), []).append(run.queued)
         self.takers[taker.key] = taker  # at the same place, which decides in an exclusive queue
         if old is not None:
             taker.acked = old.acked  # the consumer may claim these again
@@ -65,9 +65,9 @@ class QueueConsumers:
                 taker.seen, taker.vain = old.seen, old.vain
             self._backlog.review_picked()
         void = list(self._claimed(old, mine, held, taker))
-        for (_, number), lots in mine.items():
-            for lot in lots:
-                self._failures.requeue(lot, [(number, number)])
+        for (_, number), envelopes in mine.items():
+            for queued in envelopes:
+                self._failures.requeue(queued, [(number, number)])
         if old is not None:
             self._deliveries.free_groups(old)
         if self.unclaimed is not None:
@@ -84,16 +84,16 @@ class QueueConsumers:
         for stream, ends in held:
             for first, last in zip(ends[::2], ends[1::2], strict=True):
                 for number in range(first, last + 1):
-                    lots, lot = mine.get((stream, number)), None
+                    envelopes, queued = mine.get((stream, number)), None
                     if taker.busy < taker.credit:
-                        lot = lots.pop() if lots else self._from_doubt(taker, stream, number)
-                    if lot is None:
+                        queued = envelopes.pop() if envelopes else self._from_doubt(taker, stream, number)
+                    if queued is None:
                         taker.holding.skip(1)
                         yield taker.holding.given
                         if _was_acked(old, stream, number):
                             taker.settled.add(taker.holding.given)
                     else:
-                        self._deliveries.record_delivery(taker, lot, [(number, number)], inf)
+                        self._deliveries.record_delivery(taker, queued, [(number, number)], inf)
 
     def _from_doubt(self, taker: QueueConsumer, stream: bytes, number: int) -> QueuedEnvelope | None:
         """Claim an unclaimed message, which only a consumer from before the restart may do."""
@@ -113,9 +113,9 @@ class QueueConsumers:
             self._deliveries.end_delivery(run)
             seen = int(max(0, min(run.n, begun - run.tag + 1)))
             if seen:
-                self._failures.requeue(run.lot, first_of(run.runs, seen))
+                self._failures.requeue(run.queued, first_of(run.runs, seen))
             if seen < run.n:
-                self._backlog.make_ready(run.lot, slice_of(run.runs, seen, run.n))
+                self._backlog.make_ready(run.queued, slice_of(run.runs, seen, run.n))
         self._deliveries.free_groups(taker)
 
     def end_queue(self) -> None:
@@ -123,8 +123,8 @@ class QueueConsumers:
         for taker in list(self.takers.values()):
             self.close(taker)
         unclaimed, self.unclaimed = self.unclaimed, None
-        for lot, runs in unclaimed.rest() if unclaimed is not None else ():
-            self._backlog.make_ready(lot, runs)
+        for queued, runs in unclaimed.rest() if unclaimed is not None else ():
+            self._backlog.make_ready(queued, runs)
 
     # --- recovery ---------------------------------------------------------------------------------------
 
@@ -144,14 +144,14 @@ class QueueConsumers:
         """
         self.unclaimed = UnclaimedDeliveries(until, set(expected), sum(expected.values()))
 
-    def hold_back(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
+    def hold_back(self, queued: QueuedEnvelope, runs: Runs) -> Runs:
         """While this queue recovers, hold back the messages that consumers may have; return the others."""
         if self.unclaimed is None:
             return runs
         # After a clock change, messages that are delayed by the new clock may have been due by the old one.
-        lot.may_have_been_given([(first, last) for first, last, _, _ in lot.late])
-        doubtful = lot.with_somebody(runs)
-        self.unclaimed.add(lot, doubtful)
+        queued.may_have_been_given([(first, last) for first, last, _, _ in queued.late])
+        doubtful = queued.with_somebody(runs)
+        self.unclaimed.add(queued, doubtful)
         for first, last in doubtful:
             runs = without(runs, first, last)
         return runs
@@ -166,15 +166,15 @@ class QueueConsumers:
         if unclaimed is None or (unclaimed.until > now and unclaimed.expected):
             return
         self.unclaimed, most = None, unclaimed.most
-        for lot, runs in unclaimed.rest():
+        for queued, runs in unclaimed.rest():
             tried = first_of(runs, most)
             most -= count(tried)
-            lot.returned(runs)
-            self._failures.requeue(lot, tried)
+            queued.returned(runs)
+            self._failures.requeue(queued, tried)
             runs = slice_of(runs, count(tried), count(runs))
-            lot.may_have_been_given(runs)
-            self._backlog.changed[lot] = None
-            self._backlog.make_ready(lot, runs)
+            queued.may_have_been_given(runs)
+            self._backlog.changed[queued] = None
+            self._backlog.make_ready(queued, runs)
 
 
 def _was_acked(old: QueueConsumer | None, stream: bytes, number: int) -> bool:

@@ -11,8 +11,8 @@ from math import inf
 
 from mesh.features.queues.model.consumers.leased_deliveries import LeasedRun
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
-from mesh.features.queues.model.lots.counts import Runs, joined
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, joined
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.failed_deliveries import REJECTED, FailedDeliveries
 from mesh.features.queues.model.part.queue_backlog import QueueBacklog
 
@@ -29,23 +29,23 @@ class QueueDeliveries:
         self._failures = failures
         self._takers = takers
 
-    def record_delivery(self, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, until: float) -> None:
+    def record_delivery(self, taker: QueueConsumer, queued: QueuedEnvelope, runs: Runs, until: float) -> None:
         """Record that a consumer has `runs`, which are no longer ready, with leases that end at `until`."""
-        n = taker.holding.add_delivery(lot, runs, until)
+        n = taker.holding.add_delivery(queued, runs, until)
         self.out += n
-        self._backlog.groups.out(lot.group, taker, n)
+        self._backlog.groups.out(queued.group, taker, n)
 
     def end_delivery(self, run: LeasedRun) -> None:
         """Record that the consumer no longer has the messages of a run."""
         self.out -= run.n
-        if run.lot.given is not None and run.lot.returned(run.runs):
-            self._backlog.changed[run.lot] = None
-        if self._backlog.groups.remove_outstanding(run.lot.group, run.n):
+        if run.queued.given is not None and run.queued.returned(run.runs):
+            self._backlog.changed[run.queued] = None
+        if self._backlog.groups.remove_outstanding(run.queued.group, run.n):
             self.look_again()
 
     def free_groups(self, taker: QueueConsumer) -> None:
         """Free the message groups of a consumer that has left, for other consumers."""
-        if self._backlog.groups.leave(taker):
+        if self._backlog.groups.free_groups(taker):
             self.look_again()
 
     def look_again(self) -> None:
@@ -65,8 +65,8 @@ class QueueDeliveries:
         for run in runs:
             self.end_delivery(run)
             self.acked += run.n
-            taker.acked.extend([(run.lot.key[1], *each) for each in run.runs])
-            self._backlog.done(run.lot, run.runs)
+            taker.acked.extend([(run.queued.key[1], *each) for each in run.runs])
+            self._backlog.done(run.queued, run.runs)
         if sum([run.n for run in runs]) == last - first + 1:
             return []
         ours = {*taker.settled, *_tags(runs), *self._ack_late(taker, first, last)}
@@ -75,11 +75,11 @@ class QueueDeliveries:
     def _ack_late(self, taker: QueueConsumer, first: int, last: int) -> set[int]:
         """Acknowledge messages whose lease ended, and return the tags that still counted."""
         ours: set[int] = set()
-        for tag, lot, number in taker.take_lapsed(first, last):
-            if number in lot.ready:  # not delivered to another consumer since
-                lot.take_out([(number, number)])
+        for tag, queued, number in taker.take_lapsed(first, last):
+            if number in queued.ready:  # not delivered to another consumer since
+                queued.take_out([(number, number)])
                 self.acked += 1
-                self._backlog.done(lot, [(number, number)])
+                self._backlog.done(queued, [(number, number)])
                 ours.add(tag)
         return ours
 
@@ -92,10 +92,10 @@ class QueueDeliveries:
         for run in runs:
             self.end_delivery(run)
             if not delay:
-                self._failures.requeue(run.lot, run.runs)
+                self._failures.requeue(run.queued, run.runs)
                 continue
-            for a, b in self._failures.count(run.lot, run.runs):
-                self._backlog.later.delay_returned(run.lot, a, b, delay, now, wall)
+            for a, b in self._failures.count_attempts(run.queued, run.runs):
+                self._backlog.later.delay_returned(run.queued, a, b, delay, now, wall)
         return _others(runs, first, last)
 
     def reject(self, taker: QueueConsumer, first: int, last: int, reason: str) -> Runs:
@@ -107,7 +107,7 @@ class QueueDeliveries:
         for run in runs:
             self.end_delivery(run)
             text = reason or f"The consumer {taker.name} rejected the message."
-            self._failures.add(run.lot, run.runs, REJECTED, text)
+            self._failures.add(run.queued, run.runs, REJECTED, text)
         return _others(runs, first, last)
 
     # --- leases -----------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class QueueDeliveries:
             for run in taker.holding.take_lapsed(now) if taker.lease < inf else ():
                 self.end_delivery(run)
                 taker.lapse(run)
-                self._failures.requeue(run.lot, run.runs)
+                self._failures.requeue(run.queued, run.runs)
 
 
 def _tags(runs: list[LeasedRun]) -> set[int]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
-from mesh.features.queues.model.lots.counts import Runs
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope
 
@@ -18,19 +18,19 @@ from mesh.routing.stored_envelope import StoredEnvelope
 class QueueObserver(Protocol):
     """An observer of a local queue; without an observer, each event costs a single test."""
 
-    def adds(self, lot: QueuedEnvelope) -> None:
+    def adds(self, queued: QueuedEnvelope) -> None:
         """Observe an envelope that is added and waits in memory."""
 
-    def keeps(self, lot: QueuedEnvelope) -> None:
+    def keeps(self, queued: QueuedEnvelope) -> None:
         """Observe an envelope that is kept in memory."""
 
-    def pages(self, lot: QueuedEnvelope) -> None:
+    def pages(self, queued: QueuedEnvelope) -> None:
         """Observe an envelope that is added and waits on disk only."""
 
-    def pages_plain(self, parcel: StoredEnvelope) -> None:
+    def pages_plain(self, stored: StoredEnvelope) -> None:
         """Observe a new envelope that is added on disk only."""
 
-    def puts_back(self, lot: QueuedEnvelope) -> None:
+    def puts_back(self, queued: QueuedEnvelope) -> None:
         """Observe an envelope that is evicted to disk."""
 
     def voids(self, runs: Runs) -> None:
@@ -42,28 +42,28 @@ class QueueObserver(Protocol):
     def purged(self, messages: int) -> None:
         """Observe the end of a purge of `messages` messages."""
 
-    def gives(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
+    def gives(self, taker: QueueConsumer, slice_: EnvelopeSlice) -> None:
         """Observe messages that are sent to a consumer."""
 
     def redistributes(self, pieces: Iterable[tuple[QueuedEnvelope, Runs]]) -> None:
         """Observe pieces that may move next because they have waited too long here."""
 
-    def goes(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+    def goes(self, queued: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         """Observe messages that start to move to `node`."""
 
-    def went(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+    def went(self, queued: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         """Observe messages that `node` has accepted."""
 
-    def transfer_refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+    def transfer_refused(self, queued: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         """Observe messages that `node` has refused, before the refusal is stored."""
 
-    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
+    def came_back(self, queued: QueuedEnvelope, runs: Runs) -> None:
         """Observe refused messages that become ready again, after the refusal is stored."""
 
-    def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
+    def gave_up(self, queued: QueuedEnvelope, runs: Runs) -> None:
         """Observe messages of a refused move that are discarded because the queue was removed."""
 
-    def comes(self, lot: QueuedEnvelope) -> None:
+    def comes(self, queued: QueuedEnvelope) -> None:
         """Observe an envelope that has arrived from another node."""
 
     def has_no_room(self, where: str) -> None:

@@ -14,8 +14,8 @@ from math import inf
 from msgspec import Struct
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer, TakerSelector
-from mesh.features.queues.model.lots.counts import Runs, joined
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, joined
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.queue_backlog import QueueBacklog
 from mesh.features.queues.model.part.queue_consumers import QueueConsumers
 from mesh.wire.limits import KIB, MIB
@@ -84,7 +84,7 @@ class SelectorSearch:
         return None
 
     def _idle(self) -> int:
-        return sum(lot.cost for lot in self._backlog.picked if lot.ready)
+        return sum(queued.cost for queued in self._backlog.picked if queued.ready)
 
     def _next(self, priority: int, place: int, selectors: int) -> tuple[int, ...]:
         positions: list[int] = []
@@ -96,7 +96,7 @@ class SelectorSearch:
             positions.append(position)
         return tuple(positions)
 
-    def finish_read(self, search: Search, lots: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
+    def finish_read(self, search: Search, envelopes: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
         """Finish a disk read, and keep the matching envelopes in memory, unless they are no longer on disk.
 
         The consumers of the read have then searched up to its last position.
@@ -105,12 +105,12 @@ class SelectorSearch:
         takers = [taker for taker in search.takers if self._consumers.takers.get(taker.key) is taker]
         glad: set[TakerSelector | None] = set()
         messages = 0
-        for lot in lots:
-            self._backlog.remember(lot)
-            runs = lot.open()
-            messages += lot.left
-            fans = {s for s in {taker.selector for taker in takers} if wanted(s, lot, runs)}
-            if fans and self._backlog.pick(lot, now, wall):
+        for queued in envelopes:
+            self._backlog.remember(queued)
+            runs = queued.open()
+            messages += queued.left
+            fans = {s for s in {taker.selector for taker in takers} if wanted(s, queued, runs)}
+            if fans and self._backlog.keep_ahead(queued, now, wall):
                 glad |= fans
         for taker in takers:
             taker.seen[search.priority] = search.positions[-1]
@@ -123,16 +123,16 @@ class SelectorSearch:
             return
         backlog = self._backlog
         returning, backlog.returning = backlog.returning, {}
-        for lot in returning:
-            if lot in backlog.changed:
-                backlog.returning[lot] = None
-            elif lot in backlog.picked and lot.is_whole and not any(self._fans(lot)):
-                backlog.put_back(lot)
+        for queued in returning:
+            if queued in backlog.changed:
+                backlog.returning[queued] = None
+            elif queued in backlog.picked and queued.is_whole and not any(self._fans(queued)):
+                backlog.evict_picked(queued)
 
-    def _fans(self, lot: QueuedEnvelope) -> Iterator[Runs]:
+    def _fans(self, queued: QueuedEnvelope) -> Iterator[Runs]:
         for taker in self._consumers.takers.values():
-            if lot.parcel.position <= taker.place_on_disk(lot.priority):
-                yield wanted(taker.selector, lot, lot.ready)
+            if queued.stored.position <= taker.place_on_disk(queued.priority):
+                yield wanted(taker.selector, queued, queued.ready)
 
     def in_vain(self) -> tuple[int, bool]:
         """Return the most messages that a consumer searched without a match, and whether searches continue.
@@ -169,17 +169,17 @@ class ScanBudget:
             self._search.rest(taker, self._now)
 
 
-def wanted(selector: TakerSelector | None, lot: QueuedEnvelope, runs: Iterable[tuple[int, int]]) -> Runs:
+def wanted(selector: TakerSelector | None, queued: QueuedEnvelope, runs: Iterable[tuple[int, int]]) -> Runs:
     if selector is None:
         return list(runs)
-    e = lot.envelope
+    e = queued.envelope
     if e.count == 1:  # the usual case in a large queue
         headers = decode_properties(e.message(0)[0]).headers
-        return list(runs) if selector.wants(e.keys[0], lot.priority, headers) else []
+        return list(runs) if selector.wants(e.keys[0], queued.priority, headers) else []
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
 
     def is_for_him(number: int) -> bool:
         i = places[number]
-        return selector.wants(e.keys[e.row(i)], lot.priority, decode_properties(e.message(i)[0]).headers)
+        return selector.wants(e.keys[e.row(i)], queued.priority, decode_properties(e.message(i)[0]).headers)
 
     return joined(n for first, last in runs for n in range(first, last + 1) if is_for_him(n))

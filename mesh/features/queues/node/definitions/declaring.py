@@ -62,7 +62,7 @@ class Declaring(Component):
 
     # --- definitions in effect ----------------------------------------------------------------------------
 
-    def get(self, name: str) -> QueueTerms | None:
+    def terms_of(self, name: str) -> QueueTerms | None:
         """Return the terms of the queue that are in effect here, or `None` if it is not declared."""
         own = self._own.get(name)
         if own is not None:
@@ -76,7 +76,7 @@ class Declaring(Component):
 
     def was_removed(self, name: str) -> bool:
         """Return whether a mesh queue of that name is known to be removed, and no local one is declared."""
-        row = self._shared.get(QUEUE, name)
+        row = self._shared.get_row(QUEUE, name)
         return row is not None and not row.value and name not in self._own
 
     def similar_name(self, name: str) -> str:
@@ -104,14 +104,14 @@ class Declaring(Component):
 
     # --- declaring ----------------------------------------------------------------------------------------
 
-    def declare(self, name: str, terms: QueueTerms, by: str) -> QueueTerms:
+    def declare_queue(self, name: str, terms: QueueTerms, by: str) -> QueueTerms:
         """Declare a queue, or confirm an equal declaration, and return its terms.
 
         `by` names the requester in the event. Raises: BadName, BadArgument, QueueExists with the differences,
         LocalError (TOO_MANY_QUEUES, TOO_MANY_ROWS).
         """
         check_own(check_queue(name), terms)
-        known = self.get(name)
+        known = self.terms_of(name)
         if known is None:
             self._declare(name, terms)
             self._context.event(QUEUE, f"{name!r} was declared by {by}")
@@ -135,7 +135,7 @@ class Declaring(Component):
         else:
             self._write_row(name, packed(terms))
 
-    def remove(self, name: str, by: str) -> bool:
+    def remove_queue(self, name: str, by: str) -> bool:
         """Remove a queue, and return whether it was declared.
 
         Removing a queue of this node alone may reveal a mesh queue of the same name.
@@ -157,7 +157,7 @@ class Declaring(Component):
         `then` is called when each node has stored the definition or has not answered in time. For a queue of
         this node alone, `then` is called immediately.
         """
-        if name in self._own or self._shared.get(QUEUE, name) is None:
+        if name in self._own or self._shared.get_row(QUEUE, name) is None:
             then()
         else:
             self._shared.spread(QUEUE, name, DURABLE, then)
@@ -168,7 +168,7 @@ class Declaring(Component):
     def _announce_terms(self, name: str) -> None:
         self._near.clear()
         if self._has_begun:
-            self._says(name, self.get(name))
+            self._says(name, self.terms_of(name))
 
     # --- the rows -----------------------------------------------------------------------------------------
 
@@ -182,13 +182,13 @@ class Declaring(Component):
                 raise LocalError(what, code="BAD_ROW")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        name, counted = row.name, self.get(row.name)
+        name, counted = row.name, self.terms_of(row.name)
         old = self._mesh.pop(name, None)
         if row.value:
             self._mesh[name] = (unpacked(row.value), row.author)
         if by is not None:
             self._compare(name, old, by)
-        if self.get(name) != counted:
+        if self.terms_of(name) != counted:
             self._announce_terms(name)
 
     def _compare(self, name: str, old: tuple[QueueTerms, bytes] | None, by: Peer) -> None:
@@ -216,9 +216,11 @@ class Declaring(Component):
                 name, terms = check_queue(key.decode()), unpacked(value)
             except (MeshError, UnicodeDecodeError) as error:
                 name = repr(key.decode(errors="replace"))
-                self._context.out.note("warning", f"the definition of the queue {name} is damaged: {error}")
+                self._context.out.log_line(
+                    "warning", f"the definition of the queue {name} is damaged: {error}"
+                )
             else:
                 self._own[name] = terms
         self._has_begun = True
         for name in self.names():
-            self._says(name, self.get(name))
+            self._says(name, self.terms_of(name))

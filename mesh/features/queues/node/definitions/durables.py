@@ -46,7 +46,7 @@ class Durables(Component):
     def figures(self) -> dict[str, int | float]:
         return {"durable_subscriptions": len(self._all)}
 
-    def get(self, name: str) -> DurableTerms | None:
+    def terms_of(self, name: str) -> DurableTerms | None:
         known = self._all.get(name)
         return known[0] if known is not None else None
 
@@ -54,17 +54,17 @@ class Durables(Component):
         """Return whether `queue` belonged to a durable subscription that is known to be removed."""
         if not queue.startswith(SUBS):
             return False
-        row = self._shared.get(DURABLES, queue.removeprefix(SUBS))
+        row = self._shared.get_row(DURABLES, queue.removeprefix(SUBS))
         return row is not None and not row.value
 
-    def declare(self, name: str, durable: DurableTerms, by: str) -> None:
+    def declare_durable(self, name: str, durable: DurableTerms, by: str) -> None:
         """Declare a durable subscription, or confirm an equal declaration.
 
         `by` names the requester in the event. Raises: BadName, QueueExists, LocalError (TOO_MANY_QUEUES,
         TOO_MANY_ROWS).
         """
         check_durable(name)
-        known = self.get(name)
+        known = self.terms_of(name)
         if known is None:
             if len(self._all) >= MOST:
                 what = f"The mesh has {len(self._all):,} durable subscriptions; the limit is {MOST:,}."
@@ -82,7 +82,7 @@ class Durables(Component):
                 "messages.",
             )
 
-    def remove(self, name: str, by: str) -> None:
+    def remove_durable(self, name: str, by: str) -> None:
         """Remove a durable subscription with its messages. Raises: NoQueue."""
         self.check_known(name)
         self._write_row(name, b"")
@@ -129,7 +129,7 @@ class Durables(Component):
             self._counts(name)
 
     def _counts(self, name: str) -> None:
-        durable, queue = self.get(name), SUBS + name
+        durable, queue = self.terms_of(name), SUBS + name
         if durable is None:
             known = self._queues.find(queue)
             if known is not None:
@@ -140,4 +140,4 @@ class Durables(Component):
             part = self._queues.get(queue)
             part.queries = durable.queries
             part.drops_oldest = self._context.settings.durable_full == DROP_OLDEST
-            self._bindings.bind(part, durable.queries)
+            self._bindings.bind_queue(part, durable.queries)

@@ -13,7 +13,7 @@ from math import inf
 
 from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
-from mesh.features.queues.model.lots.counts import Runs, count
+from mesh.features.queues.model.envelopes.counts import Runs, count
 from mesh.features.queues.model.selecting.selector import Selector
 from mesh.features.queues.node.keeping.facts import Consumes
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
@@ -66,8 +66,8 @@ class ConsumerTable(Component):
     def has_work(self, session: Session) -> bool:
         return any(taker.busy for _, taker in self._of.get(session, {}).values())
 
-    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
-        self._context.out.push(self._sessions[taker.key].outlet, taker, portion)
+    def push(self, taker: QueueConsumer, slice_: EnvelopeSlice) -> None:
+        self._context.out.push_slice(self._sessions[taker.key].outlet, taker, slice_)
 
     # --- registration -----------------------------------------------------------------------------------
 
@@ -93,12 +93,12 @@ class ConsumerTable(Component):
         taker = QueueConsumer(key, session.text, self._epoch, command.credit, selector, lease)
         taker.is_paused = True
         if number in ours:
-            session.outlet.withdraw(ours[number][1])
+            session.outlet.drop_slices(ours[number][1])
         self._of.setdefault(session, {})[number] = queue, taker
         self._sessions[key] = session
         self._away.pop((session, number), None)
         self._trace(session, command)
-        void = queue.open(taker, command.held)
+        void = queue.add_consumer(taker, command.held)
         queue.rows.takes(
             queue.name,
             key,
@@ -109,7 +109,7 @@ class ConsumerTable(Component):
 
     def _trace(self, session: Session, command: Consume) -> None:
         if self._context.facts.watched:
-            self._context.facts.publish(Consumes(session, command))
+            self._context.facts.publish_fact(Consumes(session, command))
 
     def _check(self, session: Session, command: Consume) -> None:
         if command.credit > QUEUE_CREDIT:
@@ -152,7 +152,7 @@ class ConsumerTable(Component):
         queue, taker = self._of[session].pop(number)
         self._away.pop((session, number), None)
         del self._sessions[taker.key]
-        session.outlet.withdraw(taker)
+        session.outlet.drop_slices(taker)
         queue.close(taker, inf if begun == ALL else begun)
         queue.write_changed()  # before its row is deleted, for a crash in between
         queue.rows.takes_no_more(queue.name, taker.key)
@@ -161,7 +161,7 @@ class ConsumerTable(Component):
 
     def _session_away(self, session: Session) -> None:
         for number, (queue, taker) in self._of.get(session, {}).items():
-            session.outlet.withdraw(taker)
+            session.outlet.drop_slices(taker)
             queue.away(taker, self._context.clock.now)
             self._away[session, number] = self._context.clock.now + GRACE
             self._context.clock.wake(self._context.clock.now + GRACE)
@@ -201,7 +201,7 @@ class ConsumerTable(Component):
             raise RemoteError("a settlement of queue messages has replies", code="MALFORMED")
         queue, taker = self._of[session][command.subscription]
         if taker.epoch != command.epoch:
-            self._context.counters.count("settled_late")
+            self._context.counters.add_count("settled_late")
             over = [*ranges_of(command.done)]
             over += [(first, last) for first, last, *_ in command.entries]
         else:
@@ -226,9 +226,9 @@ class ConsumerTable(Component):
                 over += part.deliveries.reject(taker, first, last, reason)
             else:
                 over += part.deliveries.extend(taker, first, last, context.clock.now + delay / 1000)
-        queue.settled(part.deliveries.acked - before)
+        queue.count_settled(part.deliveries.acked - before)
         if over:
-            context.counters.count("settled_late", count(over))
+            context.counters.add_count("settled_late", count(over))
         return over
 
     def _answer_settlements(self) -> None:

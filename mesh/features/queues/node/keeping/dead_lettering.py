@@ -47,21 +47,21 @@ class DeadLettering:
     def bury(self, queue: QueueSink) -> None:
         """Publish a dead letter for each dead message of a queue."""
         for each in queue.part.failures.take_dead():
-            e = each.lot.envelope
+            e = each.queued.envelope
             numbers = {n for first, last in each.runs for n in range(first, last + 1)}
             for i, number in enumerate(e.number_list(range(e.count))):
                 if number in numbers:
-                    self._bury(queue, DeadMessages(each.lot, [(number, number)], each.code, each.text), i)
+                    self._bury(queue, DeadMessages(each.queued, [(number, number)], each.code, each.text), i)
 
     def _bury(self, queue: QueueSink, dead: DeadMessages, i: int) -> None:
-        e = dead.lot.envelope
+        e = dead.queued.envelope
         to = "" if _died_here_before(e, i) else queue.part.terms.dead_letter
         letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
 
         def gone() -> None:
-            self._context.counters.count("dead")
+            self._context.counters.add_count("dead")
             queue.part.failures.buried(dead)
-            queue.rows.write(queue.name, dead.lot)
+            queue.rows.write_state(queue.name, dead.queued)
             queue.schedule()
 
         def answered(answer: Answer) -> None:
@@ -73,7 +73,7 @@ class DeadLettering:
         if not to:
             self._for_all(letter, gone)
         elif kind_of(to) == QUEUE:
-            self._dead.publish(letter, answered, to)
+            self._dead.publish_letter(letter, answered, to)
         else:
             self._send(letter, to, gone)
 
@@ -86,7 +86,7 @@ class DeadLettering:
             else:
                 self._stuck.append(lambda: self._for_all(letter, gone))
 
-        self._dead.publish(letter, answered)
+        self._dead.publish_letter(letter, answered)
 
     def try_again(self) -> None:
         """Retry the dead letters of the mesh that were refused."""

@@ -13,8 +13,8 @@ from math import inf
 
 from mesh.errors import MeshError
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
-from mesh.features.queues.model.lots.counts import Runs, count
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.giving import deliver
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.node.keeping.rows import Rows
@@ -47,33 +47,33 @@ class MarkedDelivery:
 
     def give_out(self) -> None:
         """Assign ready messages to consumers with credit, and send each now or after its mark is on disk."""
-        for taker, lot, runs in deliver(self._part, self._context.clock.now, self._context.clock.believed):
-            self.goes_out(lot, runs)
-            tries = lot.column(runs, self._part.terms.max_attempts)
-            portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
-            is_marked = self.is_marked(lot)
-            if not is_marked and (lot in self._part.backlog.picked or lot.given is not None):
-                lot.record_given(runs)
+        for taker, queued, runs in deliver(self._part, self._context.clock.now, self._context.clock.believed):
+            self.goes_out(queued, runs)
+            tries = queued.column(runs, self._part.terms.max_attempts)
+            slice_ = EnvelopeSlice(queued.stored, queued.indices(runs), tries=tries)
+            is_marked = self.is_marked(queued)
+            if not is_marked and (queued in self._part.backlog.picked or queued.given is not None):
+                queued.record_given(runs)
             if self._waiting or self._marking is not None or not is_marked:
                 counts = taker.holding.given - count(runs) + 1, taker.holding.given
                 self.lease(taker, counts, inf)
-                self._waiting.append((taker, lot, portion, counts))
+                self._waiting.append((taker, queued, slice_, counts))
             else:
-                self._leaves(taker, portion)
+                self._leaves(taker, slice_)
         if self._waiting and self._marking is None:
             self._mark()
 
-    def _leaves(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
+    def _leaves(self, taker: QueueConsumer, slice_: EnvelopeSlice) -> None:
         if self._part.backlog.watch is not None:
-            self._part.backlog.watch.gives(taker, portion)
-        self._push(taker, portion)
+            self._part.backlog.watch.gives(taker, slice_)
+        self._push(taker, slice_)
 
-    def goes_out(self, lot: QueuedEnvelope, runs: Runs) -> None:
+    def goes_out(self, queued: QueuedEnvelope, runs: Runs) -> None:
         """Mark messages as possibly redelivered if a restored store may lack a record of their delivery."""
-        if self._rows.may_be_forgotten(self._name, lot.key[0]):
-            lot.may_have_been_given(runs)
+        if self._rows.may_be_forgotten(self._name, queued.key[0]):
+            queued.may_have_been_given(runs)
 
-    def withdraw(self, key: bytes) -> None:
+    def drop_unsent(self, key: bytes) -> None:
         """Drop the unsent deliveries of a consumer."""
         self._waiting = deque(each for each in self._waiting if each[0].key != key)
         if self._marking is not None:
@@ -84,17 +84,17 @@ class MarkedDelivery:
         if taker.lease < inf:
             taker.holding.extend(*counts, self._context.clock.now + seconds)
 
-    def is_marked(self, lot: QueuedEnvelope) -> bool:
-        return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])
+    def is_marked(self, queued: QueuedEnvelope) -> bool:
+        return not queued.stored.position or self._rows.is_marked(self._name, queued.priority, queued.key[0])
 
     def _mark(self) -> None:
         """Write the marks and rows that the waiting deliveries need; a mark may also cover later messages."""
         marks: dict[int, int] = {}
-        for _, lot, *_ in self._waiting:
-            if lot.given is not None:
-                self._rows.write(self._name, lot)
-            elif not self.is_marked(lot):
-                marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
+        for _, queued, *_ in self._waiting:
+            if queued.given is not None:
+                self._rows.write_state(self._name, queued)
+            elif not self.is_marked(queued):
+                marks[queued.priority] = max(queued.key[0], marks.get(queued.priority, 0))
         for priority, stamp in marks.items():
             marks[priority] = max(stamp, self._part.order.stamp_ahead(priority, STEP))
         self._marking, self._waiting = self._waiting, deque()
@@ -107,9 +107,9 @@ class MarkedDelivery:
             return
         while self._waiting and self.is_marked(self._waiting[0][1]):
             given.append(self._waiting.popleft())
-        for taker, _, portion, counts in given:
+        for taker, _, slice_, counts in given:
             self.lease(taker, counts, taker.lease)
-            self._leaves(taker, portion)
+            self._leaves(taker, slice_)
         if self._waiting:
             self._mark()
 

@@ -89,7 +89,7 @@ class Overflow:
     def _dropped(self, queue: QueueSink, messages: int, is_for_disk: bool) -> None:
         queue.reading.unpage()
         queue.traffic.dropped += messages
-        self._context.counters.count(DROPPED, messages)
+        self._context.counters.add_count(DROPPED, messages)
         loss = self._losses.setdefault(queue, Loss())
         loss.messages += messages
         loss.is_for_disk = is_for_disk

@@ -93,7 +93,7 @@ class QueuePuts:
                 self._publish(each)
         self._publish(envelope)
 
-    def release(self, queue: QueueSink) -> None:
+    def publish_held(self, queue: QueueSink) -> None:
         """Publish held messages of a queue while it has room, or when producers may no longer wait."""
         blocked = self._blocked.get(queue)
         if blocked is None:

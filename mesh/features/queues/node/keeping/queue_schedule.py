@@ -88,7 +88,7 @@ class QueueSchedule:
             part = queue.part
             if part.consumers.is_recovered:
                 self._tick_part(queue)
-            self._puts.release(queue)
+            self._puts.publish_held(queue)
             if queue.fresh or queue.is_behind:
                 if self._others:
                     self._around.distribute_new(queue)
@@ -97,7 +97,7 @@ class QueueSchedule:
                 queue.giving.give_out()
             if queue.drops_oldest:
                 self._overflow.enforce_bound(queue)  # after delivery
-            queue.reading.load()
+            queue.reading.read_next()
             if part.failures.dead:
                 self._dying.bury(queue)
             queue.write_changed()

@@ -8,9 +8,9 @@ from math import inf
 from mesh.errors import MeshError
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
+from mesh.features.queues.model.envelopes.counts import Runs, joined
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.looking.rates import QueueTraffic
-from mesh.features.queues.model.lots.counts import Runs, joined
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.model.part.queue_consumers import HeldNumbers
 from mesh.features.queues.node.keeping.marked_delivery import MarkedDelivery
@@ -74,11 +74,11 @@ class QueueSink:
     def write_changed(self) -> None:
         """Write the changed states of messages to disk with the next commit."""
         backlog = self.part.backlog
-        for lot in backlog.take_changed() if backlog.changed else ():
-            self.rows.write(self.name, lot)
+        for queued in backlog.take_changed() if backlog.changed else ():
+            self.rows.write_state(self.name, queued)
 
     def declared(self, terms: QueueTerms) -> None:
-        self.part.declare(terms)
+        self.part.set_terms(terms)
         self.schedule()
 
     @property
@@ -115,7 +115,7 @@ class QueueSink:
         """Whether the queue is full, counting the messages that are being written to disk."""
         return self.part.backlog.is_full_with(self._coming, self._coming_bytes)
 
-    def load(self) -> str:
+    def fill_level(self) -> str:
         """Return the messages and bytes of this queue, counted as in `is_full`, and its limits, as text."""
         has, terms = self.part.backlog, self.part.terms
         messages, size = has.messages + self._coming, has.bytes + self._coming_bytes
@@ -133,9 +133,9 @@ class QueueSink:
         is_patient = self.part.terms.when_full == "block" and not self.is_removed
         return is_patient and any(taker.away == inf for taker in self.part.takers.values())
 
-    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
-        self._coming += sign * parcel.envelope.count
-        self._coming_bytes += sign * parcel.size
+    def expect(self, stored: StoredEnvelope, sign: int) -> None:
+        self._coming += sign * stored.envelope.count
+        self._coming_bytes += sign * stored.size
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return 0
@@ -145,67 +145,67 @@ class QueueSink:
         """The number of messages that are being written to disk."""
         return self._coming
 
-    def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        self.traffic.arrives.add(portion.parcel.envelope.count, now)
-        lot = self.add_waiting(portion.parcel, now)
-        if lot is None:
+    def offer(self, slice_: EnvelopeSlice, now: float) -> None:
+        self.traffic.arrives.add(slice_.stored.envelope.count, now)
+        queued = self.add_waiting(slice_.stored, now)
+        if queued is None:
             self.is_behind = True
         else:
-            self.fresh.append(lot)
+            self.fresh.append(queued)
 
-    def restore(self, portion: EnvelopeSlice, now: float) -> None:
-        self.add_waiting(portion.parcel, now)
+    def restore(self, slice_: EnvelopeSlice, now: float) -> None:
+        self.add_waiting(slice_.stored, now)
 
-    def add_waiting(self, parcel: StoredEnvelope, now: float) -> QueuedEnvelope | None:
+    def add_waiting(self, stored: StoredEnvelope, now: float) -> QueuedEnvelope | None:
         """Add a stored or new envelope, and return it, or `None` if it waits on disk only.
 
         If none of its messages is left, or the queue was removed, the envelope is deleted from disk and
         returned.
         """
-        row, part = self.rows.take_state(self.name, parcel.position), self.part
+        row, part = self.rows.take_state(self.name, stored.position), self.part
         is_recovering = part.consumers.is_recovering
-        is_plain = parcel.position and not row and not is_recovering and not self.is_removed
-        if is_plain and part.backlog.page_plain(parcel):
+        is_plain = stored.position and not row and not is_recovering and not self.is_removed
+        if is_plain and part.backlog.page_plain(stored):
             self.schedule()
             return None
-        lot = QueuedEnvelope(parcel)
+        queued = QueuedEnvelope(stored)
         if row:
-            lot.restore(row)
+            queued.restore_state(row)
         if self.is_removed:
-            lot.mark_done(lot.open())
-        if not lot.left:
-            self.rows.write(self.name, lot)
-            return lot
+            queued.mark_done(queued.open())
+        if not queued.left:
+            self.rows.write_state(self.name, queued)
+            return queued
         is_old = False
-        if is_recovering and parcel.position:
-            is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
+        if is_recovering and stored.position:
+            is_marked, was_given = self.giving.is_marked(queued), queued.given is not None
             is_old = is_marked or was_given
             if is_marked:
-                lot.given = None  # all of it may have been delivered
+                queued.given = None  # all of it may have been delivered
         self.schedule()
-        if parcel.position and not is_old and part.backlog.may_page(lot):
-            part.backlog.page(lot)
+        if stored.position and not is_old and part.backlog.may_page(queued):
+            part.backlog.page(queued)
             return None
-        part.add(lot, now, self._context.clock.believed, is_old)
-        return lot
+        part.add(queued, now, self._context.clock.believed, is_old)
+        return queued
 
-    def arrive(self, lot: QueuedEnvelope) -> None:
+    def arrive(self, queued: QueuedEnvelope) -> None:
         """Add an envelope from another node, after it is stored if it is persistent.
 
         If the queue was removed meanwhile, the envelope is deleted instead.
         """
         part, context = self.part, self._context
         if part.backlog.watch is not None:
-            part.backlog.watch.comes(lot)
-        lot.came = context.clock.now
-        self.traffic.arrives.add(lot.left, context.clock.now)
+            part.backlog.watch.comes(queued)
+        queued.came = context.clock.now
+        self.traffic.arrives.add(queued.left, context.clock.now)
         if self.is_removed:
-            lot.mark_done(lot.open())
-            self.rows.write(self.name, lot)
-        elif part.backlog.may_page_moved(lot):
-            part.backlog.page(lot)
+            queued.mark_done(queued.open())
+            self.rows.write_state(self.name, queued)
+        elif part.backlog.may_page_moved(queued):
+            part.backlog.page(queued)
         else:
-            part.add(lot, context.clock.now, context.clock.believed)
+            part.add(queued, context.clock.now, context.clock.believed)
         self.schedule()
 
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
@@ -213,30 +213,30 @@ class QueueSink:
 
         `then` is called with `None` when the envelope is on disk, or with the error.
         """
-        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._context.me.uuid, own=True))
-        lot.may_have_been_given(lot.open())
-        self.expect(lot.parcel, +1)
+        queued = QueuedEnvelope(StoredEnvelope(envelope, master=self._context.me.uuid, own=True))
+        queued.may_have_been_given(queued.open())
+        self.expect(queued.stored, +1)
 
-        def stored(error: MeshError | None) -> None:
-            self.expect(lot.parcel, -1)
+        def on_stored(error: MeshError | None) -> None:
+            self.expect(queued.stored, -1)
             if error is None:
-                self.arrive(lot)
+                self.arrive(queued)
             else:
-                self.rows.not_arrived([lot])
+                self.rows.not_arrived([queued])
             then(error)
 
-        self.rows.store_redelivered(self.name, lot, stored)
+        self.rows.store_redelivered(self.name, queued, on_stored)
 
-    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
+    def came_back(self, queued: QueuedEnvelope, runs: Runs) -> None:
         """Make the messages of a refused move ready, or discard them if the queue was removed.
 
         The refusal is already on disk.
         """
         if self.is_removed:
-            self.part.moving.gave_up(lot, runs)
-            self.rows.write(self.name, lot)
+            self.part.moving.gave_up(queued, runs)
+            self.rows.write_state(self.name, queued)
         else:
-            self.part.moving.came_back(lot, runs)
+            self.part.moving.came_back(queued, runs)
         self.schedule()
 
     def expects(self, priority: int) -> None:
@@ -258,10 +258,10 @@ class QueueSink:
 
     # --- consumers --------------------------------------------------------------------------------------
 
-    def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
-        """Register a consumer; see `QueueConsumers.open`."""
-        self.giving.withdraw(taker.key)
-        void = joined(self.part.consumers.open(taker, held))
+    def add_consumer(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
+        """Register a consumer; see `QueueConsumers.add_consumer`."""
+        self.giving.drop_unsent(taker.key)
+        void = joined(self.part.consumers.add_consumer(taker, held))
         if taker.holding.given:
             self.giving.lease(taker, (1, taker.holding.given), taker.lease)
         self.schedule()
@@ -270,23 +270,23 @@ class QueueSink:
     def away(self, taker: QueueConsumer, now: float) -> None:
         """Record that the session of a consumer is disconnected, possibly for a short time."""
         taker.away = now
-        self.giving.withdraw(taker.key)
+        self.giving.drop_unsent(taker.key)
         self.schedule()
 
     def close(self, taker: QueueConsumer, begun: float) -> None:
         """Remove a consumer; see `QueueConsumers.close`."""
-        self.giving.withdraw(taker.key)
+        self.giving.drop_unsent(taker.key)
         self.part.consumers.close(taker, begun)
         self.schedule()
 
-    def settled(self, n: int) -> None:
-        self.traffic.settled(n, self._context.clock.now)
+    def count_settled(self, n: int) -> None:
+        self.traffic.count_settled(n, self._context.clock.now)
         self.schedule()
 
     # --- disk reads -------------------------------------------------------------------------------------
 
-    def _loaded(self, lots: list[QueuedEnvelope]) -> None:
+    def _loaded(self, envelopes: list[QueuedEnvelope]) -> None:
         """Add envelopes read from disk to `fresh`, if undistributed messages may have been on disk only."""
         if self.is_behind:
-            self.fresh += [lot for lot in lots if lot.ready]
+            self.fresh += [queued for queued in envelopes if queued.ready]
             self.is_behind = bool(self.part.order.on_disk)

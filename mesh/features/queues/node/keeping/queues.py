@@ -38,7 +38,7 @@ RECOVER = 5.0  # s after a start for consumers to return
 class QueueRoomFace(QueueScheduleFace, Protocol):
     """The services that `Queues` and its schedule need from the other components of this package."""
 
-    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
+    def push(self, taker: QueueConsumer, slice_: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
 
     def similar_name(self, name: str) -> str:
@@ -142,7 +142,7 @@ class Queues(Component):
         self._context.clock.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
         queue.add_waiting(
-            queue.rows.parcel(envelope, position, self._context.me.uuid), self._context.clock.now
+            queue.rows.stored(envelope, position, self._context.me.uuid), self._context.clock.now
         )
 
     def on_restored(self) -> None:
@@ -156,7 +156,7 @@ class Queues(Component):
             if self._around.was_removed(queue.name):  # some messages are still on disk
                 self._remove(queue)
         for rows in self._rows:
-            rows.forget_lots()
+            rows.forget_envelopes()
             for name in rows.queues() - self._all.keys():
                 rows.delete_queue(name)
 
@@ -233,7 +233,7 @@ class Queues(Component):
         if queue.is_full:
             start = "Start more consumers" if queue.part.takers else "Start a consumer"
             raise QueueFull(
-                f"The queue {name!r} is full at {self._context.me.name}: {queue.load()}.",
+                f"The queue {name!r} is full at {self._context.me.name}: {queue.fill_level()}.",
                 hint=f"{start}, or use a queue with higher limits.",
             )
         if self.has_no_room(queue, envelope):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from mesh.errors import MeshError
-from mesh.features.queues.model.lots.disk_index import Wish
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.disk_index import Wish
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.node.keeping.rows import Rows
 from mesh.kernel.context.node_context import NodeContext
@@ -19,7 +19,7 @@ PURGED = 100_000  # envelopes deleted per call, approximately
 class PartReading:
     """The disk reads of one local queue.
 
-    `loaded(lots)` is called with the envelopes of each read that is not for selectors, and `changed()` after
+    `loaded(envelopes)` is called after each read that is not for selectors, and `changed()` after
     every successful read.
     """
 
@@ -39,7 +39,7 @@ class PartReading:
         self._loaded = loaded
         self._changed = changed
 
-    def load(self) -> None:
+    def read_next(self) -> None:
         """Read messages that are next in order or that selectors may match, if the queue has consumers."""
         part, context = self._part, self._context
         if not part.takers:
@@ -48,7 +48,10 @@ class PartReading:
         search = part.search.next_read(context.clock.now) if part.search.seeks else None
         if search is not None:
             found = partial(part.search.finish_read, search)
-            self._fetch(search.positions, lambda lots: found(lots, context.clock.now, context.clock.believed))
+            self._fetch(
+                search.positions,
+                lambda envelopes: found(envelopes, context.clock.now, context.clock.believed),
+            )
 
     def load_more(self, then: Callable[[], None]) -> bool:
         """Read the next waiting messages without regard to consumers, and then call `then`.
@@ -71,9 +74,9 @@ class PartReading:
         priority, positions = wish
         part, context = self._part, self._context
 
-        def loaded(lots: list[QueuedEnvelope]) -> None:
-            part.backlog.loaded(priority, lots, context.clock.now, context.clock.believed)
-            self._loaded(lots)
+        def loaded(envelopes: list[QueuedEnvelope]) -> None:
+            part.backlog.loaded(priority, envelopes, context.clock.now, context.clock.believed)
+            self._loaded(envelopes)
             then()
 
         self._fetch(positions, loaded)
@@ -82,11 +85,11 @@ class PartReading:
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):
                 return  # the store has failed, and the node stops
-            me, parcel = self._context.me.uuid, self._rows.parcel
-            then([QueuedEnvelope(parcel(envelope, place, me)) for place, envelope in found.items()])
+            me, stored = self._context.me.uuid, self._rows.stored
+            then([QueuedEnvelope(stored(envelope, place, me)) for place, envelope in found.items()])
             self._changed()
 
-        self._rows.read(positions, read)
+        self._rows.read_envelopes(positions, read)
 
     def unpage(self) -> bool:
         """Delete about `PURGED` discarded envelopes with the next commit; return whether there were any."""

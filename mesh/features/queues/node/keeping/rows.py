@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from mesh.errors import MeshError, RemoteError
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.kernel.context.component import Beginning
 from mesh.kernel.context.disk import Committed, Disk, Fetched
 from mesh.kernel.context.disks import Disks
@@ -34,7 +34,7 @@ class Rows:
         self.commit_if_any = disk.commit_if_any
         self._disk = disk
         self._shelf = disk.shelf
-        self._lots: dict[bytes, bytes] = {}  # read from the store, until claimed
+        self._envelopes: dict[bytes, bytes] = {}  # read from the store, until claimed
         self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority
         self._wanted: dict[str, dict[int, int]] = {}  # including writes in progress
         # By the key of the consumer: the name of its session, and its credit.
@@ -49,7 +49,7 @@ class Rows:
         for key, value in beginning.rows(PART, self._shelf.store).items():
             name, _, position = key.partition(b"\0")
             if position:
-                self._lots[key] = value
+                self._envelopes[key] = value
                 continue
             try:
                 self._marks[name.decode()] = read_marks(value)
@@ -85,11 +85,11 @@ class Rows:
     def _delete(self, key: bytes) -> None:
         self._shelf.later(PART, key, Delete(PART, key))
 
-    def read(self, positions: Sequence[int], then: Fetched) -> None:
+    def read_envelopes(self, positions: Sequence[int], then: Fetched) -> None:
         """Read the envelopes at `positions`; see `Disk.fetch`."""
         self._disk.fetch(positions, then)
 
-    def parcel(self, envelope: Envelope, position: int, master: bytes) -> StoredEnvelope:
+    def stored(self, envelope: Envelope, position: int, master: bytes) -> StoredEnvelope:
         """Return `envelope`, which was read from disk at `position`, as a stored envelope."""
         return StoredEnvelope(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
@@ -97,27 +97,27 @@ class Rows:
 
     def take_state(self, name: str, position: int) -> bytes:
         """Remove and return the state of an envelope that was read at the start, or empty bytes."""
-        return self._lots.pop(_place(name, position), b"") if self._lots else b""
+        return self._envelopes.pop(_place(name, position), b"") if self._envelopes else b""
 
-    def write(self, name: str, lot: QueuedEnvelope) -> None:
+    def write_state(self, name: str, queued: QueuedEnvelope) -> None:
         """Write the state of a persistent envelope, or delete the envelope if all its messages are done.
 
         Either is part of the next commit. An unchanged state has no row.
         """
-        position = lot.parcel.position
-        if not position or lot.has_left:
+        position = queued.stored.position
+        if not position or queued.has_left:
             return
         key = _place(name, position)
-        if not lot.left:
-            lot.has_left = True
-            self._shelf.delete_released(lot.parcel)
-            if lot.has_row:
+        if not queued.left:
+            queued.has_left = True
+            self._shelf.delete_released(queued.stored)
+            if queued.has_row:
                 self._delete(key)
-        elif row := lot.row():
-            lot.has_row = True
+        elif row := queued.row():
+            queued.has_row = True
             self._shelf.later(PART, key, Put(PART, key, row))
-        elif lot.has_row:
-            lot.has_row = False
+        elif queued.has_row:
+            queued.has_row = False
             self._delete(key)
 
     # --- messages from other nodes ----------------------------------------------------------------------
@@ -130,30 +130,30 @@ class Rows:
                 yield name.decode(), source, value
 
     def arrive(
-        self, name: str, source: bytes, row: bytes, lots: Iterable[QueuedEnvelope], then: Committed
+        self, name: str, source: bytes, row: bytes, envelopes: Iterable[QueuedEnvelope], then: Committed
     ) -> None:
         """Store envelopes from the node `source` in one commit with `row`, the record of its pieces.
 
         `then` is called with `None` when they are on disk, or with the error.
         """
-        self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
+        self._store(name, envelopes, [Put(MOVED, _mark(name) + source, row)], then)
 
-    def store_redelivered(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
+    def store_redelivered(self, name: str, queued: QueuedEnvelope, then: Committed) -> None:
         """Store an envelope whose messages another node may have delivered; `then` as for `arrive`."""
-        self._store(name, [lot], [], then)
+        self._store(name, [queued], [], then)
 
-    def _store(self, name: str, lots: Iterable[QueuedEnvelope], ops: list[Op], then: Committed) -> None:
-        for lot in lots:
-            ops.append(self._shelf.append(lot.parcel))
-            lot.has_row = True
-            ops.append(Put(PART, _place(name, lot.parcel.position), lot.row()))
+    def _store(self, name: str, envelopes: Iterable[QueuedEnvelope], ops: list[Op], then: Committed) -> None:
+        for queued in envelopes:
+            ops.append(self._shelf.append_envelope(queued.stored))
+            queued.has_row = True
+            ops.append(Put(PART, _place(name, queued.stored.position), queued.row()))
         self._shelf.supersede(ops)
         self._disk.commit(ops, then)
 
-    def not_arrived(self, lots: Iterable[QueuedEnvelope]) -> None:
+    def not_arrived(self, envelopes: Iterable[QueuedEnvelope]) -> None:
         """Release envelopes that did not reach the disk."""
-        for lot in lots:
-            self._shelf.delete_released(lot.parcel)
+        for queued in envelopes:
+            self._shelf.delete_released(queued.stored)
 
     def source(self, name: str, source: bytes, row: bytes) -> None:
         """Store `row`, the record of moves from the node `source`, with the next commit.
@@ -252,11 +252,11 @@ class Rows:
         if marks != (None, None):
             self._disk.later(PART, _mark(name), Delete(PART, _mark(name)))
 
-    def forget_lots(self) -> None:
+    def forget_envelopes(self) -> None:
         """Delete the states of envelopes that were not restored."""
-        for key in self._lots:
+        for key in self._envelopes:
             self._delete(key)
-        self._lots.clear()
+        self._envelopes.clear()
 
 
 class RowsOf:

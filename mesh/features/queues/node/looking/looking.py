@@ -168,14 +168,14 @@ class Looking(Component):
         The pieces have at most `ENVELOPE_BYTES` in total, but there is at least one if a message is ready.
         """
         size = 0
-        for lot in queue.part.order.next():
-            runs = lot.first(n)
-            indices = lot.indices(runs)
-            piece = lot.envelope if indices is None else lot.envelope.cut(indices)
+        for queued in queue.part.order.ready_envelopes():
+            runs = queued.first_ready(n)
+            indices = queued.indices(runs)
+            piece = queued.envelope if indices is None else queued.envelope.cut(indices)
             if size and size + len(piece.body) > ENVELOPE_BYTES:
                 return
             size += len(piece.body)
-            yield piece, lot.column(runs, queue.part.terms.max_attempts) or bytes(piece.count)
+            yield piece, queued.column(runs, queue.part.terms.max_attempts) or bytes(piece.count)
             n -= piece.count
             if not n:
                 return

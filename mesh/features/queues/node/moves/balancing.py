@@ -18,8 +18,8 @@ from itertools import islice
 from math import inf
 from typing import Protocol
 
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.looking.reasons import WaitReason, reasons
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.dealing import DealtPiece
 from mesh.features.queues.model.moves.distribution import NodeUuid
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
@@ -50,7 +50,7 @@ class Moves(Protocol):
 
     def on_move(self, then: PieceMoved) -> None: ...
 
-    def begin(self, queue: QueueSink, target: NodeUuid, pieces: Iterable[DealtPiece]) -> int: ...
+    def begin_transfers(self, queue: QueueSink, target: NodeUuid, pieces: Iterable[DealtPiece]) -> int: ...
 
     def busy(self, name: str) -> Collection[NodeUuid]: ...
 
@@ -118,11 +118,11 @@ class QueueBalancing(Component):
             self.schedule_scan(queue)
 
     def _distribute(
-        self, queue: QueueSink, spread: QueueSpread, lots: Sequence[QueuedEnvelope], is_new: bool = False
+        self, queue: QueueSink, spread: QueueSpread, envelopes: Sequence[QueuedEnvelope], is_new: bool = False
     ) -> None:
         """Assign envelopes to the nodes that receive them, and begin transfers.
 
-        `is_new` means that older messages may wait before `lots`.
+        `is_new` means that older messages may wait before `envelopes`.
         """
         closed = spread.refusals.closed_nodes(self._context.clock.now)
         takers = {n: each for n, each in takers_of(self._places.others(queue)).items() if n not in closed}
@@ -132,16 +132,16 @@ class QueueBalancing(Component):
         is_guest, groups = self._places.is_guest(queue), queue.part.backlog.groups
         # Without this condition, older messages may never move, and new ones would wait behind them forever.
         is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
-        new = by_group(lots) if is_new and is_followed and groups else NONE
-        for lot in lots:
+        new = by_group(envelopes) if is_new and is_followed and groups else NONE
+        for queued in envelopes:
             # Messages of a group stay while consumers here have earlier ones of the group.
-            stays = spread.count >= WAITING or (is_guest and groups.is_out(lot.group))
-            shares = {} if stays else spread.distributing.shares(mode, lot, takers, homes)
-            if lot.group in new:
-                shares = in_line(spread, groups, lot, shares, new)
+            stays = spread.count >= WAITING or (is_guest and groups.is_out(queued.group))
+            shares = {} if stays else spread.distributing.shares(mode, queued, takers, homes)
+            if queued.group in new:
+                shares = in_line(spread, groups, queued, shares, new)
             for node, runs in shares.items():
-                spread.line(node).append((lot, runs))
-        spread.send(partial(self._moving.begin, queue))
+                spread.line(node).append((queued, runs))
+        spread.begin_waiting(partial(self._moving.begin_transfers, queue))
 
     def _ways_out(self, queue: QueueSink) -> Collection[NodeUuid]:
         """Return the nodes to which messages move while this node is being drained; empty if they stay."""
@@ -230,7 +230,7 @@ class QueueBalancing(Component):
         elif taken:
             spread.refusals.open_node(node)
         spread.full.discard(node)
-        spread.send(partial(self._moving.begin, queue))
+        spread.begin_waiting(partial(self._moving.begin_transfers, queue))
         if queue.part.ready:
             self._is_due(queue, spread, spread.looked + SOON)
 
@@ -251,7 +251,7 @@ class QueueBalancing(Component):
         if queue.is_behind or is_guest:
             queue.reading.load_more(_nothing)
         if not spread.waiting and is_guest:
-            self._distribute(queue, spread, [*islice(queue.part.order.next(), TOGETHER)])
+            self._distribute(queue, spread, [*islice(queue.part.order.ready_envelopes(), TOGETHER)])
         if not self._queues.schedule.is_leaving:
             self._redistribute(queue, spread)
         self.schedule_scan(queue)
@@ -261,7 +261,7 @@ class QueueBalancing(Component):
         for node, pieces in self._redistribution.next_moves(queue, spread, busy):
             if (watch := queue.part.backlog.watch) is not None:
                 watch.redistributes(pieces)
-            self._moving.begin(queue, node, pieces)
+            self._moving.begin_transfers(queue, node, pieces)
 
     def reasons(self, queue: QueueSink) -> Iterator[WaitReason]:
         """Yield the reasons why messages in the queue are not settled."""

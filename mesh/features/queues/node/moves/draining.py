@@ -103,7 +103,7 @@ class Draining(Component):
         for queue in self._queues:
             self._stocks.report_change(queue)
             queue.schedule()
-        self._moving.part()
+        self._moving.resend_pieces()
 
     def _report_event(self, what: str) -> None:
         self._context.event(QUEUE, f"queues of {self._context.me.name}: {what}", level="warning")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mesh.errors import BadArgument, LocalError, NotAvailable, UnknownNode
-from mesh.features.queues.model.lots.counts import Runs, count
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
@@ -140,10 +140,12 @@ class ManualMoves(Component):
     def _begin(self, job: ManualMove) -> bool:
         """Begin transfers, and return whether more messages are to be read from disk first."""
         part = job.queue.part
-        n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.record_outcome)
+        n = self._moving.begin_transfers(
+            job.queue, job.peer.node.uuid, next_ones(part, job.left), job.record_outcome
+        )
         job.left -= n
         job.going += n
-        if job.left and not any(part.order.next()) and part.order.on_disk:
+        if job.left and not any(part.order.ready_envelopes()) and part.order.on_disk:
             job.queue.reading.load_more(self._later)
             return True
         return False
@@ -198,9 +200,9 @@ def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
 
 def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
     """Yield the next ready messages in memory, at most `n`, by envelope."""
-    for lot in part.order.next():
+    for queued in part.order.ready_envelopes():
         if n <= 0:
             return
-        runs = lot.first(n)
+        runs = queued.first_ready(n)
         n -= count(runs)
-        yield lot, runs
+        yield queued, runs

@@ -68,7 +68,7 @@ class Redistribution:
             if others[node].is_volatile:
                 spread.sent[node] = now
         if wanted:
-            spread.place = {} if dealt else look.place()
+            spread.place = {} if dealt else look.next_start()
             queue.reading.load_more(lambda: None)
 
 

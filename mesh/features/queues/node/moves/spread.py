@@ -8,8 +8,8 @@ from itertools import islice
 from math import inf
 
 from mesh.features.queues.model.consumers.groups import MessageGroups
-from mesh.features.queues.model.lots.counts import Runs, count
-from mesh.features.queues.model.lots.queued_envelope import LotKey, QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count
+from mesh.features.queues.model.envelopes.queued_envelope import EnvelopeKey, QueuedEnvelope
 from mesh.features.queues.model.moves.dealing import DealtPiece
 from mesh.features.queues.model.moves.distribution import Distributing, NodeUuid
 from mesh.features.queues.model.moves.redistribution import RefusingNodes
@@ -34,7 +34,7 @@ class QueueSpread:
         self.finished = 0  # acknowledged here before `ready_since`
         self.looked = -inf
         self.due = inf  # time of the next scan
-        self.place: Mapping[int, LotKey] = {}  # where the next scan begins
+        self.place: Mapping[int, EnvelopeKey] = {}  # where the next scan begins
 
     @property
     def count(self) -> int:
@@ -52,7 +52,7 @@ class QueueSpread:
         self.waiting.pop(node, None)
         self.full.discard(node)
 
-    def send(self, begin: Callable[[NodeUuid, list[DealtPiece]], int]) -> None:
+    def begin_waiting(self, begin: Callable[[NodeUuid, list[DealtPiece]], int]) -> None:
         """Begin transfers of the waiting pieces, as long as the transfer to a node has room.
 
         `begin(node, pieces)` returns how many messages it has accepted.
@@ -75,34 +75,34 @@ class QueueSpread:
 
 def _still(piece: DealtPiece) -> DealtPiece:
     """Return a piece without the messages that are no longer ready here."""
-    lot, runs = piece
-    return lot, lot.ready.common_all(runs)
+    queued, runs = piece
+    return queued, queued.ready.common_all(runs)
 
 
-def by_group(lots: Iterable[QueuedEnvelope]) -> Counter[str]:
+def by_group(envelopes: Iterable[QueuedEnvelope]) -> Counter[str]:
     """Count the ready messages of each group in the envelopes."""
     found = Counter[str]()
-    for lot in lots:
-        if lot.group:
-            found[lot.group] += count(lot.ready)
+    for queued in envelopes:
+        if queued.group:
+            found[queued.group] += count(queued.ready)
     return found
 
 
 def in_line(
     spread: QueueSpread,
     groups: MessageGroups,
-    lot: QueuedEnvelope,
+    queued: QueuedEnvelope,
     shares: dict[NodeUuid, Runs],
     new: Counter[str],
 ) -> dict[NodeUuid, Runs]:
     """Return `shares`, or an empty mapping while older messages of the group wait elsewhere.
 
-    `new` counts the messages of each group that wait for no transfer yet; those of `lot` are subtracted.
+    `new` counts the messages of each group that wait for no transfer yet; those of `queued` are subtracted.
     """
-    ready, line = count(lot.ready), None
+    ready, line = count(queued.ready), None
     for node, runs in shares.items():
         if count(runs) == ready:
             line = spread.line(node)
-    follows = groups.follows(lot.group, new[lot.group], line)
-    new[lot.group] -= ready
+    follows = groups.follows(queued.group, new[queued.group], line)
+    new[queued.group] -= ready
     return shares if follows else {}

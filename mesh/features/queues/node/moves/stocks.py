@@ -107,9 +107,9 @@ class Stocks(Component):
             self._presence.serve(name, 0)
             return
         try:
-            self._presence.check(name)
+            self._presence.check_room(name)
         except LocalError:
-            self._context.counters.count("queues_untold")
+            self._context.counters.add_count("queues_untold")
             return
         self._told[queue] = stock, self._context.clock.now
         self._presence.serve(name, len(queue.part.consumers.eligible()) or 1, stock.pack())

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mesh.errors import MeshError
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.node.transfers.sources import TransferMessage
 from mesh.features.queues.wire import Transferred
 from mesh.kernel.context.conn import Conn
@@ -29,7 +29,7 @@ class ArrivedPiece(Struct, eq=False):
     """
 
     number: int
-    lot: QueuedEnvelope
+    queued: QueuedEnvelope
     is_doubtful: bool
     is_parting: bool = False  # the source no longer keeps it
 
@@ -45,12 +45,12 @@ def queued_here(
     """
     sent = max(1, min(e.sent - shift, latest))
     envelope = e if sent == e.sent else replace(e, sent=sent)
-    lot = QueuedEnvelope(StoredEnvelope(envelope, master=master, own=True))
-    lot.moves = max(1, moves)
+    queued = QueuedEnvelope(StoredEnvelope(envelope, master=master, own=True))
+    queued.moves = max(1, moves)
     if tries:
         numbers = envelope.number_list(range(envelope.count))
-        lot.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
-    return lot
+        queued.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
+    return queued
 
 
 def is_readable(e: Envelope) -> bool:
@@ -74,10 +74,10 @@ class PieceOutcomes:
         self.refused: list[int] = []
         self.unsure: list[int] = []
 
-    def refuse(self, number: int, is_doubtful: bool) -> None:
+    def add_refusal(self, number: int, is_doubtful: bool) -> None:
         (self.unsure if is_doubtful else self.refused).append(number)
 
-    def send(self, out: NodeOutput, queue: str) -> None:
+    def send_outcomes(self, out: NodeOutput, queue: str) -> None:
         """Send the outcomes of pieces of `queue` to their source, if there are any."""
         if self.taken or self.refused or self.unsure:
             numbers = [_ranges(of) for of in (self.taken, self.refused, self.unsure)]
@@ -91,9 +91,9 @@ class OutcomesByConnection(dict[Conn, PieceOutcomes]):
         outcomes = self[conn] = PieceOutcomes(conn)
         return outcomes
 
-    def send(self, out: NodeOutput, queue: str) -> None:
+    def send_outcomes(self, out: NodeOutput, queue: str) -> None:
         for outcomes in self.values():
-            outcomes.send(out, queue)
+            outcomes.send_outcomes(out, queue)
 
 
 def refuse_pieces(out: NodeOutput, messages: Iterable[TransferMessage]) -> None:
@@ -101,8 +101,8 @@ def refuse_pieces(out: NodeOutput, messages: Iterable[TransferMessage]) -> None:
     for conn, command, _ in messages:
         outcomes = PieceOutcomes(conn)
         for number, is_again, *_ in command.entries:
-            outcomes.refuse(number, is_again)
-        outcomes.send(out, command.queue)
+            outcomes.add_refusal(number, is_again)
+        outcomes.send_outcomes(out, command.queue)
 
 
 def _ranges(numbers: list[int]) -> tuple[int, ...]:

@@ -107,7 +107,7 @@ class Arriving(Component):
                 if one is not None:
                     one.is_parting = command.parting
                     came.append(one)
-            outcomes.send(self._context.out, name)
+            outcomes.send_outcomes(self._context.out, name)
             if queue is not None and command.parting:
                 self._part(queue, uuid, {number for number, *_ in command.entries})
         if queue is not None and came:
@@ -134,16 +134,16 @@ class Arriving(Component):
         elif verdict is PieceVerdict.COMING:
             source.asked[number] = outcomes.conn
         elif verdict is PieceVerdict.REUSED or source.incoming.is_long or not self._fits(queue, envelope):
-            outcomes.refuse(number, is_doubtful)
+            outcomes.add_refusal(number, is_doubtful)
         elif queue is not None:
             source.incoming.accept_number(number)
             source.asked[number] = outcomes.conn
             shift, latest = outcomes.conn.clock.shift, self._context.clock.believed + AHEAD
-            lot = queued_here(envelope, self._context.me.uuid, shift, latest, moves, tries)
+            queued = queued_here(envelope, self._context.me.uuid, shift, latest, moves, tries)
             if is_doubtful:
-                lot.may_have_been_given(lot.open())
-            queue.expect(lot.parcel, +1)
-            return ArrivedPiece(number, lot, is_doubtful)
+                queued.may_have_been_given(queued.open())
+            queue.expect(queued.stored, +1)
+            return ArrivedPiece(number, queued, is_doubtful)
         return None
 
     def _fits(self, queue: QueueSink | None, e: Envelope) -> bool:
@@ -165,11 +165,11 @@ class Arriving(Component):
     # --- storing ------------------------------------------------------------------------------------------
 
     def _store(self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
-        lots = [one.lot for one in came if one.lot.envelope.persistent]
+        envelopes = [one.queued for one in came if one.queued.envelope.persistent]
         arrived = partial(self._arrived, queue, uuid, source, came)
-        if lots:
+        if envelopes:
             source.is_busy = True
-            queue.rows.arrive(queue.name, uuid, source.incoming.pack(), lots, arrived)
+            queue.rows.arrive(queue.name, uuid, source.incoming.pack(), envelopes, arrived)
             source.is_stored = True
         else:
             arrived(None)
@@ -188,12 +188,12 @@ class Arriving(Component):
         """
         source.is_busy = False
         for one in came:
-            queue.expect(one.lot.parcel, -1)
+            queue.expect(one.queued.stored, -1)
         if error is None:
             self._store_pieces(queue, uuid, source, came)
         elif isinstance(error, StoreFull):
             self._not_stored(queue, source, came)
-        if self._sources.find(queue.name, uuid) is source:
+        if self._sources.find_source(queue.name, uuid) is source:
             self._process_waiting(queue.name, uuid, source)
 
     def _store_pieces(
@@ -201,27 +201,27 @@ class Arriving(Component):
     ) -> None:
         outcomes = OutcomesByConnection()
         for one in came:
-            lot, number = one.lot, one.number
-            self._messages += lot.left
-            queue.traffic.moved_in += lot.left
-            is_kept = queue.rows.is_volatile and lot.parcel.position and not one.is_parting
+            queued, number = one.queued, one.number
+            self._messages += queued.left
+            queue.traffic.moved_in += queued.left
+            is_kept = queue.rows.is_volatile and queued.stored.position and not one.is_parting
             if is_kept and not queue.is_removed:
-                queue.part.backlog.pledges.add(lot, uuid, number)
+                queue.part.backlog.pledges.add(queued, uuid, number)
             else:
                 source.incoming.written(number)
                 outcomes[source.asked.pop(number)].taken.append(number)
-            queue.arrive(lot)
-        outcomes.send(self._context.out, queue.name)
+            queue.arrive(queued)
+        outcomes.send_outcomes(self._context.out, queue.name)
 
     def _not_stored(self, queue: QueueSink, source: TransferSource, came: list[ArrivedPiece]) -> None:
         if queue.part.backlog.watch is not None:
             queue.part.backlog.watch.has_no_room("where a move comes")
-        queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
+        queue.rows.not_arrived(one.queued for one in came if one.queued.stored.position)
         outcomes = OutcomesByConnection()
         for one in came:
-            source.incoming.withdraw(one.number)
-            outcomes[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
-        outcomes.send(self._context.out, queue.name)
+            source.incoming.withdraw_number(one.number)
+            outcomes[source.asked.pop(one.number)].add_refusal(one.number, one.is_doubtful)
+        outcomes.send_outcomes(self._context.out, queue.name)
 
     def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
         """Answer the unsettled pieces `numbers`, which their source no longer keeps."""
@@ -232,12 +232,12 @@ class Arriving(Component):
         """Answer the settled pieces that their source has kept until now."""
         outcomes = OutcomesByConnection()
         for uuid, number in queue.part.backlog.pledges.take_redeemed():
-            source = self._sources.find(queue.name, uuid)
+            source = self._sources.find_source(queue.name, uuid)
             if source is not None:
                 source.incoming.written(number)
                 if (conn := source.asked.pop(number, None)) is not None:
                     outcomes[conn].taken.append(number)
-        outcomes.send(self._context.out, queue.name)
+        outcomes.send_outcomes(self._context.out, queue.name)
 
     # --- removed queues and nodes -------------------------------------------------------------------------
 

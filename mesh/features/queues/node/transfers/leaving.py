@@ -7,9 +7,9 @@ from enum import Enum
 
 from msgspec import Struct
 
-from mesh.features.queues.model.lots.counts import Runs
-from mesh.features.queues.model.lots.lot_row import MOST_MOVES
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs
+from mesh.features.queues.model.envelopes.envelope_row import MOST_MOVES
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.transfer import Outgoing
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.wire import Transferred
@@ -32,7 +32,7 @@ class LeavingPiece(Struct, eq=False):
     `told` is called with the counts of accepted and refused messages.
     """
 
-    lot: QueuedEnvelope
+    queued: QueuedEnvelope
     runs: Runs
     told: Callable[[int, int], None] | None = None
     boot: int = 0  # of the target when first sent; 0: unsent
@@ -43,11 +43,11 @@ class LeavingPiece(Struct, eq=False):
         A volatile piece that was first sent to an earlier boot of the target may have been delivered there
         and lost, so its messages are marked as possibly redelivered.
         """
-        if not self.lot.parcel.position and self.boot not in (0, boot):
-            self.lot.may_have_been_given(self.runs)
+        if not self.queued.stored.position and self.boot not in (0, boot):
+            self.queued.may_have_been_given(self.runs)
         self.boot = self.boot or boot
-        indices = self.lot.indices(self.runs)
-        envelope = self.lot.envelope.without(RESENT)  # delivery counts replace the flag
+        indices = self.queued.indices(self.runs)
+        envelope = self.queued.envelope.without(RESENT)  # delivery counts replace the flag
         return envelope if indices is None else envelope.cut(indices)
 
 
@@ -68,15 +68,15 @@ class QueueTransfer:
         """Whether the limit of open pieces or bytes is reached."""
         return len(self.out.going) >= TRANSFERS_OPEN or self._bytes >= TRANSFERS_BYTES
 
-    def begin(self, piece: LeavingPiece) -> int:
-        number = self.out.begin(piece)
+    def begin_piece(self, piece: LeavingPiece) -> int:
+        number = self.out.assign_number(piece)
         self.unwritten.add(number)
-        self._bytes += piece.lot.size
+        self._bytes += piece.queued.size
         return number
 
     def restored(self, number: int, piece: LeavingPiece) -> None:
         self.out.restored(number, piece)
-        self._bytes += piece.lot.size
+        self._bytes += piece.queued.size
 
     def answerable(self) -> list[int]:
         """Return the numbers of the unanswered pieces that may have been sent, in order."""
@@ -85,8 +85,8 @@ class QueueTransfer:
     def entry(self, number: int) -> tuple[int, bool, int, bytes]:
         """Record that a piece is sent, and return its number, whether it is resent, its moves and counts."""
         piece = self.out.going[number]
-        lot = piece.lot
-        return number, self.out.leaves(number), min(MOST_MOVES, lot.moves + 1), lot.exact(piece.runs)
+        queued = piece.queued
+        return number, self.out.leaves(number), min(MOST_MOVES, queued.moves + 1), queued.exact(piece.runs)
 
     def outcomes_of(self, answer: Transferred) -> dict[int, TransferOutcome]:
         """Return the outcomes of open pieces in an answer; other numbers are ignored."""
@@ -106,5 +106,5 @@ class QueueTransfer:
     def take_answered(self, number: int) -> LeavingPiece | None:
         piece = self.out.take_answered(number)
         if piece is not None:
-            self._bytes -= piece.lot.size
+            self._bytes -= piece.queued.size
         return piece

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from mesh.errors import MeshError
-from mesh.features.queues.model.lots.counts import Runs, count
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs, count
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.transfer import first_of_boot
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
@@ -84,9 +84,9 @@ class Moving(Component):
 
     def on_restored(self) -> None:
         for queue in self._queues:
-            for lot in queue.part.moving.leaving:
-                for runs, target, number in lot.going:
-                    self._transfer_to(queue, target).restored(number, LeavingPiece(lot, runs))
+            for queued in queue.part.moving.leaving:
+                for runs, target, number in queued.going:
+                    self._transfer_to(queue, target).restored(number, LeavingPiece(queued, runs))
 
     # --- beginning ----------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Moving(Component):
         peer = self._peers.get(target)
         return peer is not None and _hears(peer)
 
-    def begin(
+    def begin_transfers(
         self,
         queue: QueueSink,
         target: bytes,
@@ -121,14 +121,14 @@ class Moving(Component):
         if queue.is_removed or not self.can_take(target):
             return 0
         way, numbers, messages = self._transfer_to(queue, target), list[int](), 0
-        for lot, runs in pieces:
+        for queued, runs in pieces:
             if way.is_full:
                 break
-            here = lot.ready.common_all(runs)
+            here = queued.ready.common_all(runs)
             if here:
-                numbers.append(way.begin(LeavingPiece(lot, here, told)))
-                queue.giving.goes_out(lot, here)
-                messages += queue.part.moving.start_transfer(lot, here, target, numbers[-1])
+                numbers.append(way.begin_piece(LeavingPiece(queued, here, told)))
+                queue.giving.goes_out(queued, here)
+                messages += queue.part.moving.start_transfer(queued, here, target, numbers[-1])
         if numbers:
             queue.write_changed()
             queue.rows.commit_if_any(partial(self._begun, way, numbers))
@@ -143,7 +143,7 @@ class Moving(Component):
 
     def _let_go(self, way: QueueTransfer) -> None:
         """Remove a transfer that has no open pieces, and do not use its numbers again."""
-        self._first = max(self._first, way.out.next)
+        self._first = max(self._first, way.out.next_number)
         if not way.out and self._is_open(way):
             del self._ways[way.target][way.queue.name]
             if not self._ways[way.target]:
@@ -191,9 +191,9 @@ class Moving(Component):
         """
         queue = way.queue
         is_alone = self._queues.schedule.is_leaving and queue.rows.is_volatile
-        return is_alone and way.out.going[number].lot not in queue.part.backlog.pledges.open
+        return is_alone and way.out.going[number].queued not in queue.part.backlog.pledges.open
 
-    def part(self) -> None:
+    def resend_pieces(self) -> None:
         """Resend the open pieces of volatile queues after a drain began or ended."""
         for uuid, ways in self._ways.items():
             peer = self._peers.get(uuid)
@@ -216,11 +216,11 @@ class Moving(Component):
             if piece is None:
                 continue
             if fate is TransferOutcome.TAKEN:
-                moving.finish_moved(piece.lot, way.target, number)
+                moving.finish_moved(piece.queued, way.target, number)
                 ended.append((number, piece, []))
             else:
                 is_sure = fate is TransferOutcome.REFUSED
-                runs = moving.record_refused_transfer(piece.lot, way.target, number, is_sure)
+                runs = moving.record_refused_transfer(piece.queued, way.target, number, is_sure)
                 ended.append((number, piece, runs))
         if ended:
             way.queue.write_changed()
@@ -242,7 +242,7 @@ class Moving(Component):
             n, n_back = count(piece.runs), count(back)
             taken, refused = taken + n - n_back, refused + n_back
             if back:
-                way.queue.came_back(piece.lot, back)
+                way.queue.came_back(piece.queued, back)
             if piece.told is not None:
                 piece.told(n - n_back, n_back)
         self._let_go(way)
@@ -268,7 +268,7 @@ class Moving(Component):
     def on_queue_removed(self, queue: QueueSink) -> None:
         for uuid in self.busy(queue.name):
             way = self._ways[uuid].pop(queue.name)
-            self._first = max(self._first, way.out.next)
+            self._first = max(self._first, way.out.next_number)
             if not self._ways[uuid]:
                 del self._ways[uuid]
 

@@ -66,7 +66,7 @@ class TransferSources:
                 try:
                     source = TransferSource(IncomingPieces.unpack(row, is_sure))
                 except MeshError as error:
-                    self._context.out.note(
+                    self._context.out.log_line(
                         "warning", f"the record of messages that moved into {name!r} is damaged: {error}"
                     )
                     rows.source(name, uuid, b"")
@@ -87,7 +87,7 @@ class TransferSources:
         sources[uuid] = source
         return source
 
-    def find(self, name: str, uuid: bytes) -> TransferSource | None:
+    def find_source(self, name: str, uuid: bytes) -> TransferSource | None:
         return self._all.get(name, {}).get(uuid)
 
     def _forget_one(self, name: str, sources: dict[bytes, TransferSource]) -> None:
@@ -101,7 +101,7 @@ class TransferSources:
 
     def tidy(self, name: str, uuid: bytes) -> None:
         """Forget an idle source without a row and without accepted pieces."""
-        source = self.find(name, uuid)
+        source = self.find_source(name, uuid)
         if source is not None and source.is_idle and not source.is_stored and not source.incoming:
             self.drop(name, uuid)
 

@@ -63,8 +63,8 @@ class ChangingVerbs(Component):
 
     def _declare(self, asked: IncomingCall[AskQueueDeclare]) -> None:
         name = asked.ask.name
-        is_new = self._declaring.get(name) is None
-        self._declaring.declare(name, terms_of(asked.ask.terms), asked.who.text)
+        is_new = self._declaring.terms_of(name) is None
+        self._declaring.declare_queue(name, terms_of(asked.ask.terms), asked.who.text)
 
         def told() -> None:
             self.when_written(asked, lambda: row(row_of(self._queues.get(name), self._context), {}, ()))
@@ -106,8 +106,8 @@ class ChangingVerbs(Component):
 
     def _remove_now(self, asked: IncomingCall[AskQueueRemove], queue: QueueSink) -> None:
         count = queue.part.backlog.messages
-        self._declaring.remove(queue.name, asked.doer)
-        self._queues.declared(queue.name, self._declaring.get(queue.name))
+        self._declaring.remove_queue(queue.name, asked.doer)
+        self._queues.declared(queue.name, self._declaring.terms_of(queue.name))
         self.when_written(asked, lambda: Removed(removed=count), queue.rows)
 
     def _purge_all(self, asked: IncomingCall[AskQueuePurge]) -> None:

@@ -76,7 +76,7 @@ class DurableVerbs(Component):
     def _declare(self, asked: IncomingCall[AskDurable]) -> None:
         name, durable = asked.ask.name, durable_of(Query(*query) for query in asked.ask.queries)
         self._check_linked(name, durable)
-        self._durables.declare(name, durable, asked.who.text)
+        self._durables.declare_durable(name, durable, asked.who.text)
         self._everywhere(asked, lambda: row(row_of(self._queues.get(SUBS + name), self._context), {}, ()))
 
     def _check_linked(self, name: str, durable: DurableTerms) -> None:
@@ -123,7 +123,7 @@ class DurableVerbs(Component):
         try:
             if asked.ask.if_unused:
                 self._check_unused(name, takers, self._unknown(replies, missing))
-            self._durables.remove(name, asked.doer)
+            self._durables.remove_durable(name, asked.doer)
         except LocalError as error:
             asked.fail(error)
         else:

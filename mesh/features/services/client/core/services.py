@@ -23,10 +23,10 @@ class ClientServices:
     def __len__(self) -> int:
         return len(self._all)
 
-    def make(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
+    def new_service(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
         return ClientServing(self._context, self._line, self._stream, number, address, credit, local_only)
 
-    def enter(self, it: ClientServing) -> Pending:
+    def register(self, it: ClientServing) -> Pending:
         pending = self._calls.send_with_timeout(it.asked_for, lambda: self._opened(it, pending))
         self._all[it.number], self._asked[it.number] = it, pending
         it.is_asked = True
@@ -36,7 +36,7 @@ class ClientServices:
         value = pending.parts[-1][0]
         it.on_opened(value.get("epoch") if isinstance(value, dict) else None)
 
-    def leave(self, it: ClientServing) -> Pending | None:
+    def unregister(self, it: ClientServing) -> Pending | None:
         """End a service, and give up its open requests. Return the command whose reply the caller awaits.
 
         Return None if the service is unknown or ended with its connection.
@@ -56,7 +56,7 @@ class ClientServices:
         if self._all.pop(it.number, None) is not None:
             self._ask_no_more(it, Closed(f"The registration of {address_text(it.address)} was canceled."))
             if self._line.is_up:
-                self._calls.send(lambda request: it.asked_for(request, 0))
+                self._calls.send_command(lambda request: it.asked_for(request, 0))
 
     def _ask_no_more(self, it: ClientServing, why: MeshError) -> None:
         """Drop the last registration command, so that no later connection repeats it.
@@ -82,7 +82,7 @@ class ClientServices:
             self._asked.pop(it.number, None)
             it.end_with(error)
 
-        pending = self._calls.send(it.asked_for, lambda: self._opened(it, pending))
+        pending = self._calls.send_command(it.asked_for, lambda: self._opened(it, pending))
         pending.refused = refused
         self._asked[it.number] = pending
 
@@ -100,7 +100,7 @@ class ClientServices:
             return False
         self._asked.pop(it.number, None)
         it.end_with(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
-        self._calls.send(lambda request: Unsubscribe(request, command.subscription))
+        self._calls.send_command(lambda request: Unsubscribe(request, command.subscription))
         return True
 
     def end_all(self, error: MeshError) -> None:

@@ -244,7 +244,7 @@ class ClientServing:
         self._done.append(count)
         self._plan()
 
-    def reply(self, taken: TakenRequest, content: bytes, props: bytes = b"") -> bool:
+    def settle_reply(self, taken: TakenRequest, content: bytes, props: bytes = b"") -> bool:
         """Settle a request with its reply; return False if the sender no longer waits."""
         if not self.is_open(taken):
             return False
@@ -277,7 +277,9 @@ class ClientServing:
             some, replies = replies[: len(builder.slices)], replies[len(builder.slices) :]
             envelope = builder.seal(self._stream)
             counts = tuple([count for count, _, _ in some])
-            self._line.send(Settle(number, epoch, done, counts, (body_frames(envelope),)), (envelope,))
+            self._line.send_command(
+                Settle(number, epoch, done, counts, (body_frames(envelope),)), (envelope,)
+            )
             done = ()
         if done:
-            self._line.send(Settle(number, epoch, done))
+            self._line.send_command(Settle(number, epoch, done))

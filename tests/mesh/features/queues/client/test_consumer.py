@@ -16,7 +16,7 @@ from tests.mesh.meshes import eventually
 
 
 def test_leaving_gives_back_what_was_not_begun_as_it_was() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put_many([b"1", b"2", b"3"])
             async with q.consume() as jobs:
@@ -30,11 +30,11 @@ def test_leaving_gives_back_what_was_not_begun_as_it_was() -> None:
                 taken = {job.text: job.attempt for job in [await anext(jobs) for _ in range(3)]}
             assert taken == {"1": 2, "2": 1, "3": 1}
 
-    run(story)
+    run(scenario)
 
 
 def test_several_tasks_take_from_one_consumer_and_each_message_goes_to_one() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put_many([b"%d" % i for i in range(200)])
             done: list[int] = []
@@ -50,11 +50,11 @@ def test_several_tasks_take_from_one_consumer_and_each_message_goes_to_one() -> 
                 await asyncio.gather(*(work(jobs) for _ in range(5)))
             assert sorted(done) == [*range(200)]
 
-    run(story)
+    run(scenario)
 
 
 def test_one_is_got_at_a_time_and_none_when_there_is_none() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (m, q):
             assert await q.get(timeout=0) is None
             await q.put_many([b"1", b"2"])
@@ -78,11 +78,11 @@ def test_one_is_got_at_a_time_and_none_when_there_is_none() -> None:
             assert (await q.info()).out == 1
             await found.ack()
 
-    run(story)
+    run(scenario)
 
 
 def test_what_a_consumer_wants_is_what_it_gets() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             for i in range(6):
                 await q.put(b"%d" % i, key=f"k/{i % 2}", priority=i)
@@ -98,11 +98,11 @@ def test_what_a_consumer_wants_is_what_it_gets() -> None:
             with pytest.raises(BadSelector):
                 q.consume(selector="key = 1")
 
-    run(story)
+    run(scenario)
 
 
 def test_a_lease_that_is_over_is_the_next_ones_and_a_longer_one_is_not() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with Mesh(clock="virtual") as net, net.connect() as m:
             q = m.queue("jobs")
             await q.declare()
@@ -122,11 +122,11 @@ def test_a_lease_that_is_over_is_the_next_ones_and_a_longer_one_is_not() -> None
                     await first.nack()
                 await second.ack()
 
-    run(story)
+    run(scenario)
 
 
 def test_what_waits_for_its_turn_here_is_nobody_elses_however_short_the_lease() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with Mesh(clock="virtual") as net, net.connect() as m:
             q = m.queue("jobs")
             await q.declare(max_attempts=2)
@@ -140,11 +140,11 @@ def test_what_waits_for_its_turn_here_is_nobody_elses_however_short_the_lease() 
             info = await q.info()
             assert (info.redelivered, info.acked) == (0, 5)
 
-    run(story)
+    run(scenario)
 
 
 def test_a_queue_that_is_deleted_ends_its_consumers() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (m, q):
             await q.put_many([b"1", b"2"])
             async with q.consume() as jobs:
@@ -159,4 +159,4 @@ def test_a_queue_that_is_deleted_ends_its_consumers() -> None:
                     await job.ack()
             assert len(m._core.queues) == 0
 
-    run(story)
+    run(scenario)

@@ -16,7 +16,7 @@ from mesh.errors import LeaseOver, NoQueue
 from mesh.features.queues.client.queue import Queue
 from mesh.testing import Mesh
 from tests.mesh.meshes import LIMIT, passing
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 
 @asynccontextmanager
@@ -29,8 +29,8 @@ async def queue(count: int) -> AsyncIterator[tuple[Mesh, Client, Queue]]:
         yield net, m, q
 
 
-def run(story: Callable[[], Any]) -> None:
-    asyncio.run(story())
+def run(scenario: Callable[[], Any]) -> None:
+    asyncio.run(scenario())
 
 
 def killed(net: Mesh) -> None:
@@ -40,7 +40,7 @@ def killed(net: Mesh) -> None:
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_a_consumer_has_it_keeps_when_its_node_is_killed_and_back_in_time(times: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue(6) as (net, _, q), q.consume(prefetch=4) as jobs:
             taken = [await anext(jobs) for _ in range(2)]
             acked = asyncio.create_task(taken[1].ack())
@@ -56,11 +56,11 @@ def test_what_a_consumer_has_it_keeps_when_its_node_is_killed_and_back_in_time(t
             info = await q.info()
             assert (info.ready, info.out) == (0, 0)
 
-    run(story)
+    run(scenario)
 
 
 def test_who_comes_back_too_late_has_lost_it_and_is_told_so() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue(1) as (net, m, q), net.connect(client="other") as another:
             async with q.consume() as jobs, another.queue("jobs").consume() as others:
                 job = await anext(jobs)
@@ -77,15 +77,15 @@ def test_who_comes_back_too_late_has_lost_it_and_is_told_so() -> None:
     def _nowhere(home: str) -> Any:
         raise mesh.NodeNotFound("it is away.")
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize("turns", range(6))
-@pytest.mark.parametrize("every", stories([10, 1, 7]))
+@pytest.mark.parametrize("every", scenarios([10, 1, 7]))
 def test_nothing_is_lost_and_what_comes_twice_says_so_whenever_the_node_dies(every: int, turns: int) -> None:
     """The node dies some turns after an ack: before it is sent, in transit, on disk, or answered."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue(30) as (net, _, q):
             seen: Counter[str] = Counter()
             unflagged: Counter[str] = Counter()
@@ -125,11 +125,11 @@ def test_nothing_is_lost_and_what_comes_twice_says_so_whenever_the_node_dies(eve
         info = await passing(net, q.info())
         return int(info.ready + info.out + info.delayed)
 
-    run(story)
+    run(scenario)
 
 
 def test_a_node_without_the_queue_ends_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue(2) as (net, m, q), q.consume() as jobs:
             await anext(jobs)
             killed(net)
@@ -139,4 +139,4 @@ def test_a_node_without_the_queue_ends_it() -> None:
                 await passing(net, anext(jobs))
                 await passing(net, anext(jobs))
 
-    run(story)
+    run(scenario)

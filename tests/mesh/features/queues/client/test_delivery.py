@@ -20,7 +20,7 @@ class Job:
 
 
 def test_what_ends_well_is_acked_and_what_fails_is_given_again() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put(Job(5))
             seen: list[tuple[int, bool]] = []
@@ -38,11 +38,11 @@ def test_what_ends_well_is_acked_and_what_fails_is_given_again() -> None:
             assert seen == [(1, False), (2, True), (3, True)]
             assert (await q.info()).acked == 1 and (await q.info()).ready == 0
 
-    run(story)
+    run(scenario)
 
 
 def test_a_task_that_is_cancelled_in_the_middle_gives_its_job_back() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put(b"x")
             has_begun = asyncio.Event()
@@ -68,11 +68,11 @@ def test_a_task_that_is_cancelled_in_the_middle_gives_its_job_back() -> None:
             assert job.attempt == 3
             await job.ack()
 
-    run(story)
+    run(scenario)
 
 
 def test_each_is_settled_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put_many([b"1", b"2", b"3", b"4"])
             async with q.consume() as jobs:
@@ -94,11 +94,11 @@ def test_each_is_settled_once() -> None:
             told = await q.info()
             assert (told.acked, told.delayed, told.ready, told.out, told.dead) == (2, 1, 0, 0, 1)
 
-    run(story)
+    run(scenario)
 
 
 def test_a_batch_acks_what_is_left_of_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put_many([b"%d" % i for i in range(9)])
             async with q.consume(prefetch=3) as jobs:
@@ -118,15 +118,15 @@ def test_a_batch_acks_what_is_left_of_it() -> None:
                 assert (await q.info()).acked == 4
                 single = await anext(jobs)
                 rest = await anext(batches)
-                assert single._place not in rest._places or single._lot is not rest._lot
+                assert single._place not in rest._places or single._queued is not rest._queued
                 await single.ack()
                 await rest.nack(delay=1e-4)
 
-    run(story)
+    run(scenario)
 
 
 def test_what_cannot_be_said_of_a_message_is_refused_and_it_can_be_settled_yet() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put(b"x")
             job = await got(q)
@@ -149,4 +149,4 @@ def test_what_cannot_be_said_of_a_message_is_refused_and_it_can_be_settled_yet()
                         await jobs.ack(value)
             await job.ack()
 
-    run(story)
+    run(scenario)

@@ -52,7 +52,7 @@ NUMBERS = [str(n) for n in range(40)]
 
 
 def test_what_comes_while_nobody_is_there_is_kept_until_it_is_acked() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             async with ma.subscribe(pattern="birds/#", durable="audit"):
                 pass
@@ -66,11 +66,11 @@ def test_what_comes_while_nobody_is_there_is_kept_until_it_is_acked() -> None:
                 assert await taken(jobs, 3) == ["two", "three", "one"], "as of a queue"
             assert await ready(ma, "audit") == 0
 
-    run(story)
+    run(scenario)
 
 
 def test_B6_a_subscriber_at_the_master_gets_all_of_a_shared_one_in_order() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with ma.subscribe("k", durable="beta") as here, mb.subscribe("k", durable="beta") as there:
                 for text in NUMBERS:
@@ -81,12 +81,12 @@ def test_B6_a_subscriber_at_the_master_gets_all_of_a_shared_one_in_order() -> No
                 assert not nothing.done() and await ready(ma, "beta") == 0
                 nothing.cancel()
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize("domain", [None, "NEWS"])
 def test_B5_where_nobody_takes_at_the_master_it_goes_to_those_who_take_elsewhere(domain: str | None) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with (
             in_memory("a", "b", "c") as m,
             m.connect("a") as ma,
@@ -100,11 +100,11 @@ def test_B5_where_nobody_takes_at_the_master_it_goes_to_those_who_take_elsewhere
             found = await asyncio.gather(taken(one, 20), taken(two, 20))
             assert sorted(found) == sorted([NUMBERS[::2], NUMBERS[1::2]]), "each in order"
 
-    run(story)
+    run(scenario)
 
 
 def test_what_waited_moves_to_where_somebody_comes() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with mb.subscribe("k", domain="NEWS", durable="audit"):
                 pass
@@ -115,11 +115,11 @@ def test_what_waited_moves_to_where_somebody_comes() -> None:
                 await job.ack()
                 assert await passing(m, taken(jobs, 39)) == NUMBERS[1:]
 
-    run(story)
+    run(scenario)
 
 
 def test_messages_of_two_domains_are_told_apart() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             async with ma.subscribe(pattern="#", durable="all") as jobs:
                 for domain in (None, "NEWS", "WEATHER"):
@@ -130,21 +130,21 @@ def test_messages_of_two_domains_are_told_apart() -> None:
                 for job in found:
                     await job.ack()
 
-    run(story)
+    run(scenario)
 
 
 def test_C28_subscriptions_of_two_names_each_get_all() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             async with ma.subscribe("k", durable="queue0") as one, ma.subscribe("k", durable="queue1") as two:
                 await ma.publish_many("k", NUMBERS[:10])
                 assert await taken(one, 10) == await taken(two, 10) == NUMBERS[:10]
 
-    run(story)
+    run(scenario)
 
 
 def test_of_one_name_each_message_goes_to_one_and_it_may_be_chosen_and_typed() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma, m.connect("a") as mb:
             topics, name = ["birds/#", "fish"], "zoo/birds"
             is_fish, is_none = 'key == "fish"', 'key != "fish"'
@@ -158,11 +158,11 @@ def test_of_one_name_each_message_goes_to_one_and_it_may_be_chosen_and_typed() -
                 assert job.value == Bird("heron") and await taken(fish, 1) == ['{"name":"trout"}']
                 await job.ack()
 
-    run(story)
+    run(scenario)
 
 
 def test_it_ends_for_all_by_its_name_but_not_while_somebody_subscribes_anywhere() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with mb.subscribe("k", durable="audit") as jobs:
                 with pytest.raises(QueueInUse, match="The durable subscription 'audit' has 1 consumer"):
@@ -176,11 +176,11 @@ def test_it_ends_for_all_by_its_name_but_not_while_somebody_subscribes_anywhere(
             async with ma.subscribe("other", durable="audit"):
                 assert await ready(ma, "audit") == 0
 
-    run(story)
+    run(scenario)
 
 
 def test_one_name_stands_for_one_query() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with ma.subscribe("k", durable="audit"):
                 with pytest.raises(QueueExists, match="has the query k, not k in domain NEWS"):
@@ -192,11 +192,11 @@ def test_one_name_stands_for_one_query() -> None:
                 with pytest.raises(Closed, match="opened before"):
                     await one.__aenter__()
 
-    run(story)
+    run(scenario)
 
 
 def test_its_queue_can_be_looked_at_and_emptied_and_nothing_else() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             async with ma.subscribe("k", durable="audit"):
                 pass
@@ -210,7 +210,7 @@ def test_its_queue_can_be_looked_at_and_emptied_and_nothing_else() -> None:
                 assert caught.value.code == "BAD_NAME"
             assert await q.purge() == 1 and await ready(ma, "audit") == 0
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def test_its_queue_can_be_looked_at_and_emptied_and_nothing_else() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_at_the_call(options: dict[str, Any], kind: type[Exception]) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             with pytest.raises(kind):
                 ma.subscribe(**{"key": "k", **options})
 
-    run(story)
+    run(scenario)

@@ -13,7 +13,7 @@ from tests.mesh.meshes import in_memory
 
 
 def test_what_is_put_is_taken_as_it_was_said() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (m, q):
             put = await q.put(
                 {"n": 5}, key="a/b", headers={"unit": "C"}, priority=9, group="joe", expiry=60, delay=0.001
@@ -32,11 +32,11 @@ def test_what_is_put_is_taken_as_it_was_said() -> None:
             assert job.id == plain.id and repr(job).startswith("Delivery(b'x', ")
             await job.ack()
 
-    run(story)
+    run(scenario)
 
 
 def test_where_it_is_put_in_another_way_another_envelope_begins_and_the_order_stays() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (m, q):
             how: list[dict[str, Any]] = [{}, {"group": "g"}, {"group": "h"}, {}, {"persistent": False}, {}]
             receipts = [q.post(str(i), **each) for i, each in enumerate(how)]
@@ -49,11 +49,11 @@ def test_where_it_is_put_in_another_way_another_envelope_begins_and_the_order_st
                 assert [job.group for job in taken] == ["", "g", "h", "", "", ""]
                 await jobs.ack(taken)
 
-    run(story)
+    run(scenario)
 
 
 def test_many_are_put_in_order_whatever_they_come_as() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             assert await q.put_many([]) == 0
             assert await q.put_many([b"%d" % i for i in range(1200)], priority=3) == 1200
@@ -72,11 +72,11 @@ def test_many_are_put_in_order_whatever_they_come_as() -> None:
             assert [int(each) for each in contents[103:]] == [*range(1200)]
             assert (await q.info()).acked == 1303
 
-    run(story)
+    run(scenario)
 
 
 def test_an_error_says_how_many_were_put_before_it() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue(max_count=700, when_full="reject") as (m, q):
             with pytest.raises(QueueFull, match=r"^1,000 messages were put, then: ") as info:
                 await q.put_many([b"x"] * 5000)
@@ -93,11 +93,11 @@ def test_an_error_says_how_many_were_put_before_it() -> None:
                 await q.put_many([b"a", b"x" * (2 << 20)])
             assert (await q.info()).ready == 3
 
-    run(story)
+    run(scenario)
 
 
 def test_without_a_queue_it_says_so() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             q = ma.queue("nobody/there")
             receipt = q.post(b"x")
@@ -119,11 +119,11 @@ def test_without_a_queue_it_says_so() -> None:
             await ma.flush()
             assert len(ma._core.queues) == 0
 
-    run(story)
+    run(scenario)
 
 
 def test_a_full_window_says_so_and_a_time_that_is_over_says_what_was_put() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (m, q):
             m._publisher.outbox.window = (1 << 20, 0)
             with pytest.raises(WouldBlock):
@@ -133,4 +133,4 @@ def test_a_full_window_says_so_and_a_time_that_is_over_says_what_was_put() -> No
             m._publisher.outbox.window = (1 << 20, 10)
             assert await q.put_many([b"x"] * 3) == 3
 
-    run(story)
+    run(scenario)

@@ -29,7 +29,7 @@ from tests.mesh.meshes import in_memory
 
 
 def test_it_is_declared_once_and_what_differs_is_said() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue(max_attempts=5, nodes=["b", "a"]) as (_, q):
             again = await q.declare(max_attempts=5, nodes=("a", "b"))
             assert (again.name, again.terms["max_attempts"], again.terms["nodes"]) == ("jobs", 5, ["a", "b"])
@@ -37,11 +37,11 @@ def test_it_is_declared_once_and_what_differs_is_said() -> None:
                 await q.declare(nodes=["a", "b"])
             assert again == await q.info()
 
-    run(story)
+    run(scenario)
 
 
 def test_to_look_takes_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (_, q):
             await q.put_many([b"%d" % i for i in range(3)])
             await q.put(b"first", priority=9, group="g")
@@ -54,7 +54,7 @@ def test_to_look_takes_nothing() -> None:
             assert await q.purge() == 4 and await q.peek() == []
             await q.delete()
 
-    run(story)
+    run(scenario)
 
 
 # --- mistakes -----------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ BAD: list[tuple[str, type[MeshError]]] = [
 
 
 def test_what_cannot_be_is_refused_at_the_call() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (m, q):
             for call, kind in BAD:
                 with pytest.raises(kind) as info:
@@ -104,7 +104,7 @@ def test_what_cannot_be_is_refused_at_the_call() -> None:
             assert (await q.info()).ready == 0
             assert not m._publisher.unanswered and len(m._core.queues) == 0
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize("name", ["", "a/#", "+", "x" * 201, "\ud800", "queue/x", "__sys__/x", "node/a"])
@@ -118,7 +118,7 @@ def test_a_name_that_is_none_is_refused_when_it_is_said(name: str) -> None:
 
 
 def test_nothing_is_sent_to_a_queue_nor_published_in_its_domain() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with queue() as (m, q):
             for call in (m.send, m.request):
                 with pytest.raises(BadName, match=r"into a queue with queue\(NAME\)\.put"):
@@ -127,11 +127,11 @@ def test_nothing_is_sent_to_a_queue_nor_published_in_its_domain() -> None:
                 await m.publish("k", b"x", domain="queue/jobs")
             assert (await q.info()).ready == 0
 
-    run(story)
+    run(scenario)
 
 
 def test_what_is_not_open_says_so() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         q = mesh.connect().queue("jobs")
         assert q.name == "jobs"
         calls: list[Callable[[], Any]] = [
@@ -148,11 +148,11 @@ def test_what_is_not_open_says_so() -> None:
         with pytest.raises(Closed):
             q.post(b"")
 
-    run(story)
+    run(scenario)
 
 
 def test_what_waits_moves_to_another_node_by_a_word_and_what_it_refuses_stays() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             here, there = ma.queue("jobs"), mb.queue("jobs")
             for q in (here, there):
@@ -180,7 +180,7 @@ def test_what_waits_moves_to_another_node_by_a_word_and_what_it_refuses_stays() 
             assert await ma.queue("mine").move("b") == 0
             assert (await ma.queue("mine").info()).ready == 1
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_what_waits_moves_to_another_node_by_a_word_and_what_it_refuses_stays() 
     ],
 )  # fmt: skip
 def test_what_cannot_be_moved_is_told_and_stays(to: Any, count: Any, error: type[MeshError]) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma:
             q = ma.queue("jobs")
             await q.declare()
@@ -202,4 +202,4 @@ def test_what_cannot_be_moved_is_told_and_stays(to: Any, count: Any, error: type
                 await q.move(to, count=count)
             assert (await q.info()).ready == 1
 
-    run(story)
+    run(scenario)

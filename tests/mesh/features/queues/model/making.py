@@ -5,8 +5,8 @@ from math import inf
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
-from mesh.features.queues.model.lots.counts import Runs
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import Runs
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.giving import deliver
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.model.selecting.selector import Selector
@@ -47,7 +47,7 @@ def envelope(
     )  # fmt: skip
 
 
-def lot(first: int = 1, n: int = 1, position: int = 0, **more: object) -> QueuedEnvelope:
+def queued(first: int = 1, n: int = 1, position: int = 0, **more: object) -> QueuedEnvelope:
     """Return an envelope as a queued envelope at a position of the log."""
     return QueuedEnvelope(StoredEnvelope(envelope(first, n, at=position or first, **more), position or first))  # type: ignore[arg-type]
 
@@ -58,9 +58,9 @@ def taker(
     return QueueConsumer(name.encode(), name, epoch, credit, Selector(selector) if selector else None, lease)
 
 
-def queue(*lots: QueuedEnvelope, **terms: object) -> LocalQueue:
+def queue(*envelopes: QueuedEnvelope, **terms: object) -> LocalQueue:
     made = LocalQueue("jobs", QueueTerms(**terms))  # type: ignore[arg-type]
-    for each in lots:
+    for each in envelopes:
         made.add(each, 0.0, WALL)
     return made
 

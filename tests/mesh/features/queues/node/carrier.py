@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from mesh.features.queues.model.lots.counts import count
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import count
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.dealing import DealtPiece
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.parts import QueueParts
@@ -28,7 +28,7 @@ class Carrier:
         self._going = Counter[tuple[str, bytes]]()
         self._number = 0
         self.sent = Counter[str]()  # messages, by the name of the node
-        self.begins = 0  # calls of `begin`
+        self.begins = 0  # calls of `begin_transfers`
         self.refuses: set[str] = set()
         balancing = node.core.parts[QueueParts].balancing
         balancing._moving, self._ended = self, balancing._on_moved
@@ -39,42 +39,42 @@ class Carrier:
     def busy(self, name: str) -> Collection[bytes]:
         return [node for (queue, node), n in self._going.items() if queue == name and n]
 
-    def begin(self, queue: QueueSink, target: bytes, pieces: Iterable[DealtPiece]) -> int:
+    def begin_transfers(self, queue: QueueSink, target: bytes, pieces: Iterable[DealtPiece]) -> int:
         self.begins += 1
         gone, key = 0, (queue.name, target)
-        for lot, runs in pieces:
+        for queued, runs in pieces:
             if self._going[key] + count(runs) > self.room:
                 break
-            assert all(lot.ready.covers(*run) for run in runs)
+            assert all(queued.ready.covers(*run) for run in runs)
             self._number += 1
-            queue.part.moving.start_transfer(lot, runs, target, self._number)
+            queue.part.moving.start_transfer(queued, runs, target, self._number)
             self._going[key] += count(runs)
             gone += count(runs)
-            self._later(queue, lot, target, self._number)
+            self._later(queue, queued, target, self._number)
         self.sent[self._others[target].name] += gone
         return gone
 
-    def _later(self, queue: QueueSink, lot: QueuedEnvelope, target: bytes, number: int) -> None:
-        self._net.after(TRIP, lambda: self._arrives(queue, lot, target, number))
+    def _later(self, queue: QueueSink, queued: QueuedEnvelope, target: bytes, number: int) -> None:
+        self._net.after(TRIP, lambda: self._arrives(queue, queued, target, number))
 
-    def _arrives(self, queue: QueueSink, lot: QueuedEnvelope, target: bytes, number: int) -> None:
+    def _arrives(self, queue: QueueSink, queued: QueuedEnvelope, target: bytes, number: int) -> None:
         other = self._others[target]
-        (runs,) = [runs for runs, *way in lot.going if way == [target, number]]
+        (runs,) = [runs for runs, *way in queued.going if way == [target, number]]
         self._going[queue.name, target] -= count(runs)
         there = other.core.parts[QueueParts].queues.find(queue.name)
         if there is None or other.name in self.refuses:
-            queue.came_back(lot, queue.part.moving.record_refused_transfer(lot, target, number, True))
+            queue.came_back(queued, queue.part.moving.record_refused_transfer(queued, target, number, True))
             self._ended(queue, target, 0, count(runs))
         else:
-            indices = lot.indices(runs)
+            indices = queued.indices(runs)
             moved = QueuedEnvelope(
-                StoredEnvelope(lot.envelope if indices is None else lot.envelope.cut(indices))
+                StoredEnvelope(queued.envelope if indices is None else queued.envelope.cut(indices))
             )
-            moved.moves = lot.moves + 1
+            moved.moves = queued.moves + 1
             there.part.add(moved, self._net.now, other.wall)
             there.schedule()
             other._carry_out_all()
-            queue.part.moving.finish_moved(lot, target, number)
+            queue.part.moving.finish_moved(queued, target, number)
             self._ended(queue, target, count(runs), 0)
         queue.schedule()
         self._node._carry_out_all()

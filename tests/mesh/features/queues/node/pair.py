@@ -49,7 +49,7 @@ class Pair:
         """Start a move at the node itself, without a client. Return how many messages move."""
         queue = self.a.core.parts[QueueParts].queues.get("jobs")
         moving = self.a.core.parts[QueueParts].moving
-        moved = moving.begin(queue, self.b.uuid, next_ones(queue.part, n))
+        moved = moving.begin_transfers(queue, self.b.uuid, next_ones(queue.part, n))
         self.a._carry_out_all()
         return moved
 

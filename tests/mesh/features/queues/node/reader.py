@@ -65,4 +65,4 @@ def waiting(*nodes: SimNode, name: str = "audit") -> dict[str, int]:
 
 
 def knows(node: SimNode, name: str = "audit") -> bool:
-    return node.core.parts[QueueParts].durables.get(name) is not None
+    return node.core.parts[QueueParts].durables.terms_of(name) is not None

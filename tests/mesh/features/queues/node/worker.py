@@ -141,4 +141,4 @@ def a_node(**settings: Any) -> tuple[SimNetwork, SimNode]:
 
 def dead_letters(node: SimNode) -> int:
     every = c.Query("pattern", f"{DEAD_LETTERS}/#", "")
-    return len(list(node.core.parts.router.log.retained.find(every, 0)))
+    return len(list(node.core.parts.router.log.retained.find_values(every, 0)))

@@ -12,7 +12,7 @@ from tests.mesh.meshes import LIMIT
 
 
 def test_all_who_serve_it_are_asked_and_the_end_is_known() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), ann.serve("who") as one, bob.serve("who") as two:
             async with bob.serve("who") as three, beside(answer(one)), beside(answer(two)):
 
@@ -32,11 +32,11 @@ def test_all_who_serve_it_are_asked_and_the_end_is_known() -> None:
             async with ann.gather("nobody", b"?") as none:
                 assert [message async for message in none] == [] and none.expected == 0
 
-    run(story)
+    run(scenario)
 
 
 def test_who_is_asked_and_says_nothing_is_waited_for_until_the_time_is_over() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (m, ann, bob), bob.serve("who") as silent, ann.serve("who") as one:
             async with beside(answer(one)), ann.gather("who", b"?", timeout=5.0) as answers:
                 held = asyncio.create_task(anext(silent))
@@ -46,11 +46,11 @@ def test_who_is_asked_and_says_nothing_is_waited_for_until_the_time_is_over() ->
                     await anext(answers)
                 assert answers.expected == 2 and not await (await held).reply(b"late")
 
-    run(story)
+    run(scenario)
 
 
 def test_who_reads_a_gathering_that_is_left_or_was_never_entered_waits_for_nothing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("who"):
             asked = ann.gather("who", b"?", timeout=3600.0)
             with pytest.raises(Closed):
@@ -65,4 +65,4 @@ def test_who_reads_a_gathering_that_is_left_or_was_never_entered_waits_for_nothi
             with pytest.raises(Closed):
                 await asked.__aenter__()
 
-    run(story)
+    run(scenario)

@@ -13,7 +13,7 @@ from tests.mesh.client.services import beside, pair, run
 
 
 def test_a_request_says_who_asks_what_and_for_how_long() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("who") as service:
             asking = asyncio.create_task(ann.request("who", {"x": 1}, timeout=60.0, headers={"h": "v"}))
             request = await anext(service)
@@ -27,7 +27,7 @@ def test_a_request_says_who_asks_what_and_for_how_long() -> None:
                 await request.fail("TOO_LATE")
             assert caught.value.code == "ANSWERED"
 
-    run(story)
+    run(scenario)
 
 
 def test_values_travel_by_their_types() -> None:
@@ -36,7 +36,7 @@ def test_values_travel_by_their_types() -> None:
         item: str
         count: int
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("orders", type=Order) as orders:
 
             async def work() -> None:
@@ -47,11 +47,11 @@ def test_values_travel_by_their_types() -> None:
                 reply = await ann.request("orders", Order("x", 21), type=int)
                 assert reply.value == 42
 
-    run(story)
+    run(scenario)
 
 
 def test_a_failure_is_told_by_its_code_and_text() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("orders") as orders:
 
             async def work() -> None:
@@ -63,11 +63,11 @@ def test_a_failure_is_told_by_its_code_and_text() -> None:
                     await ann.request("orders", b"x")
         assert (caught.value.code, caught.value.text) == ("NO_SUCH_ITEM", "there is no x")
 
-    run(story)
+    run(scenario)
 
 
 def test_what_cannot_be_a_reply_is_refused_and_another_one_may_be_given() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("x") as service:
             asking = asyncio.create_task(ann.request("x", b""))
             request = await anext(service)
@@ -84,11 +84,11 @@ def test_what_cannot_be_a_reply_is_refused_and_another_one_may_be_given() -> Non
             assert await request.reply(bytes(1 << 20))
             assert len((await asking).content) == 1 << 20
 
-    run(story)
+    run(scenario)
 
 
 def test_what_wants_no_reply_is_done_when_the_next_one_is_asked_for() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("log", prefetch=1) as log:
             assert [(await ann.send("log", b"%d" % n)).matched for n in range(1)] == [1]
             sending = [asyncio.create_task(ann.send("log", b"%d" % n)) for n in range(1, 4)]
@@ -101,11 +101,11 @@ def test_what_wants_no_reply_is_done_when_the_next_one_is_asked_for() -> None:
             assert seen == [b"0", b"1", b"2", b"3"]
             assert all(sent.ok for sent in await asyncio.gather(*sending))
 
-    run(story)
+    run(scenario)
 
 
 def test_requests_may_be_handed_to_tasks_and_answered_in_any_order() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("slow", prefetch=8) as slow:
             asked = [asyncio.create_task(ann.request("slow", b"%d" % n)) for n in range(8)]
             held = [await anext(slow) for _ in range(8)]
@@ -113,4 +113,4 @@ def test_requests_may_be_handed_to_tasks_and_answered_in_any_order() -> None:
                 assert await request.reply(request.content * 2)
             assert [(await task).content for task in asked] == [b"%d%d" % (n, n) for n in range(8)]
 
-    run(story)
+    run(scenario)

@@ -11,27 +11,27 @@ from tests.mesh.client.services import answer, beside, pair, run
 
 
 def test_a_request_has_the_reply_of_whoever_serves_it_wherever_that_is() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("orders/new") as orders, beside(answer(orders)):
             for asking in (ann, bob):
                 reply = await asking.request("orders/new", b"one", headers={"a": "b"})
                 assert (reply.content, reply.sender, reply.key) == (b"re one", bob.name, "orders/new")
 
-    run(story)
+    run(scenario)
 
 
 def test_many_at_once_each_have_their_own() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("echo", prefetch=7) as one, ann.serve("echo") as other:
             async with beside(answer(one)), beside(answer(other)):
                 said = await asyncio.gather(*(ann.request("echo", b"%d" % n) for n in range(500)))
                 assert [reply.content for reply in said] == [b"re %d" % n for n in range(500)]
 
-    run(story)
+    run(scenario)
 
 
 def test_nobody_somebody_who_is_gone_and_somebody_who_is_slow_are_three_errors() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (m, ann, bob):
             with pytest.raises(NoHandlers):
                 await ann.request("orders", b"x")
@@ -46,11 +46,11 @@ def test_nobody_somebody_who_is_gone_and_somebody_who_is_slow_are_three_errors()
             assert not await held.reply(b"too late"), "its service was left"
             await ann.flush()
 
-    run(story)
+    run(scenario)
 
 
 def test_with_retry_lost_another_one_is_asked_within_the_time() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), ann.serve("orders", local_only=True) as here:
             async with bob.serve("orders") as orders:
                 once = asyncio.create_task(bob.request("orders", b"x"))
@@ -66,11 +66,11 @@ def test_with_retry_lost_another_one_is_asked_within_the_time() -> None:
             assert isinstance(once.exception(), HandlerLost)
             assert (await again).content == b"done"
 
-    run(story)
+    run(scenario)
 
 
 def test_what_is_local_stays_local() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob):
             async with bob.serve("x", local_only=True) as private, beside(answer(private)):
                 with pytest.raises(NoHandlers):
@@ -81,11 +81,11 @@ def test_what_is_local_stays_local() -> None:
                     await ann.request("x", b"", local_only=True)
                 assert (await ann.request("x", b"")).content == b"re "
 
-    run(story)
+    run(scenario)
 
 
 def test_E15_what_cannot_be_sent_is_refused_before_it_is_and_what_does_not_fit_when_it_is_read() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob):
             with pytest.raises(BadType):
                 await ann.request("sum", object())
@@ -101,4 +101,4 @@ def test_E15_what_cannot_be_sent_is_refused_before_it_is_and_what_does_not_fit_w
                     assert caught.value.code == "BAD_CONTENT"
                 assert (await ann.request("sum", [1, 2, 3])).value == 6
 
-    run(story)
+    run(scenario)

@@ -12,7 +12,7 @@ from tests.mesh.meshes import LIMIT, eventually, in_memory
 
 
 def test_one_that_is_dropped_without_a_reply_fails_and_its_room_is_used_again() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("forgets", prefetch=4) as service:
 
             async def forget() -> None:
@@ -28,21 +28,21 @@ def test_one_that_is_dropped_without_a_reply_fails_and_its_room_is_used_again() 
                 for task in asked:
                     task.cancel()
 
-    run(story)
+    run(scenario)
 
 
 def test_a_service_that_was_never_entered_says_so() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, _):
             with pytest.raises(Closed) as caught:
                 await asyncio.wait_for(anext(ann.serve("x")), LIMIT)
             assert "async with" in str(caught.value)
 
-    run(story)
+    run(scenario)
 
 
 def test_a_service_is_opened_only_once() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("work") as work:
             with pytest.raises(Closed, match="The service of work was opened before"):
                 await work.__aenter__()
@@ -52,21 +52,21 @@ def test_a_service_is_opened_only_once() -> None:
             with pytest.raises(Closed, match="was opened before"):
                 await work.__aenter__()
 
-    run(story)
+    run(scenario)
 
 
 def test_several_tasks_may_take_from_one_service() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob), bob.serve("work") as work:
             async with beside(answer(work)), beside(answer(work)), beside(answer(work)):
                 said = await asyncio.gather(*(ann.request("work", b"%d" % n) for n in range(50)))
             assert [reply.content for reply in said] == [b"re %d" % n for n in range(50)]
 
-    run(story)
+    run(scenario)
 
 
 def test_a_service_survives_its_node_and_requests_its_loss() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ann, m.connect("b") as bob:
             async with bob.serve("orders") as orders, beside(answer(orders)):
                 assert (await ann.request("orders", b"1")).content == b"re 1"
@@ -77,11 +77,11 @@ def test_a_service_survives_its_node_and_requests_its_loss() -> None:
                 await m.pass_time(3.0)
                 assert (await ann.request("orders", b"2")).content == b"re 2"
 
-    run(story)
+    run(scenario)
 
 
 def test_what_a_lost_node_had_is_handler_lost_and_what_comes_later_is_done() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann, m.connect("a") as bob:
             async with bob.serve("orders") as orders:
                 asking = asyncio.create_task(ann.request("orders", b"1", timeout=60.0))
@@ -100,11 +100,11 @@ def test_what_a_lost_node_had_is_handler_lost_and_what_comes_later_is_done() -> 
                 assert found.content == b"2" and await found.reply(b"y")
                 assert (await later).content == b"y"
 
-    run(story)
+    run(scenario)
 
 
 def test_with_its_client_a_service_ends() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m:
             async with m.connect("a") as bob:
                 orders = bob.serve("orders")
@@ -120,11 +120,11 @@ def test_with_its_client_a_service_ends() -> None:
                 async with orders:
                     pass
 
-    run(story)
+    run(scenario)
 
 
 def test_a_service_that_is_left_gives_back_what_it_has_not_begun_to_others_anywhere() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, m, n):
             one = await m.serve("x").__aenter__()
             asked = [asyncio.ensure_future(n.request("x", b"%d" % k, timeout=60.0)) for k in range(6)]
@@ -136,4 +136,4 @@ def test_a_service_that_is_left_gives_back_what_it_has_not_begun_to_others_anywh
                     await (await anext(other)).reply(b"other")
                 assert [(await task).content for task in asked] == [b"first", *[b"other"] * 5]
 
-    run(story)
+    run(scenario)

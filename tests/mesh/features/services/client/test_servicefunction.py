@@ -27,7 +27,7 @@ class Calculator:
 
 
 def test_a_function_answers_by_the_types_of_its_arguments() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob):
 
             @bob.service("add")
@@ -61,13 +61,13 @@ def test_a_function_answers_by_the_types_of_its_arguments() -> None:
             with pytest.raises(NoHandlers):
                 await ask("add", {"a": 1})
 
-    run(story)
+    run(scenario)
 
 
 def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob):
 
             @bob.service("fails")
@@ -105,11 +105,11 @@ def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
         }  # fmt: skip
 
     with caplog.at_level(logging.CRITICAL, "mesh.client"):
-        run(story)
+        run(scenario)
 
 
 def test_an_error_may_end_it_and_plain_messages_are_taken_too() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob):
             seen = []
 
@@ -127,7 +127,7 @@ def test_an_error_may_end_it_and_plain_messages_are_taken_too() -> None:
                     await asyncio.sleep(LIMIT)
             assert seen == [b"plain", b"bad"]
 
-    run(story)
+    run(scenario)
 
 
 def takes_any(*args: int) -> None: ...
@@ -141,7 +141,7 @@ def takes_object(a: object, b: type[int]) -> None: ...
 
 @pytest.mark.parametrize("function", [takes_any, takes_unknown, 5, None])
 def test_a_function_that_cannot_be_called_is_refused_where_it_stands(function: Any) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as bob:
             with pytest.raises(BadType):
                 bob.service("x")(function)
@@ -153,11 +153,11 @@ def test_a_function_that_cannot_be_called_is_refused_where_it_stands(function: A
             with pytest.raises(BadQuery):
                 await bob.run()
 
-    run(story)
+    run(scenario)
 
 
 def test_no_more_of_them_work_at_a_time_than_they_may() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with pair() as (_, ann, bob):
             doors: list[asyncio.Event] = []
 
@@ -179,4 +179,4 @@ def test_no_more_of_them_work_at_a_time_than_they_may() -> None:
                     doors[done].set()
                 await asking
 
-    run(story)
+    run(scenario)

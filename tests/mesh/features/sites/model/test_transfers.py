@@ -8,7 +8,7 @@ STREAM = b"t" * 16
 def sending(count: int, domain: str = "D") -> SiteTransfer:
     transfer = SiteTransfer(STREAM, [f"k{n}" for n in range(count)])
     for key in transfer.next_keys(count):
-        transfer.send((key, domain), 100)
+        transfer.assign_number((key, domain), 100)
     return transfer
 
 
@@ -28,7 +28,7 @@ def test_no_more_is_looked_at_while_the_window_is_full() -> None:
     transfer.keys = [*transfer.keys[0:WINDOW], "more"]
     assert not transfer.next_keys(9)
     transfer.apply_answer("D", 5, 5, True)
-    assert transfer.next_keys(9) == ["more"] and transfer.send(("more", "D"), 100) == WINDOW + 1
+    assert transfer.next_keys(9) == ["more"] and transfer.assign_number(("more", "D"), 100) == WINDOW + 1
 
 
 def test_answers_that_nobody_asked_for_change_nothing() -> None:
@@ -41,7 +41,7 @@ def test_answers_that_nobody_asked_for_change_nothing() -> None:
 
 def test_nor_while_many_bytes_are_under_way() -> None:
     transfer = SiteTransfer(STREAM, ["a", "b", "c"])
-    assert transfer.next_keys(1) == ["a"] and transfer.send(("a", "D"), WINDOW_BYTES) == 1
+    assert transfer.next_keys(1) == ["a"] and transfer.assign_number(("a", "D"), WINDOW_BYTES) == 1
     assert not transfer.next_keys(1)
     transfer.apply_answer("D", 1, 1, True)
     assert transfer.next_keys(9) == ["b", "c"]

@@ -57,7 +57,7 @@ def test_a_site_without_gateways_is_unreachable_at_once_and_told_so_after_the_gr
     seen = up()
     seen.drop_gateway(K, 10.0, "NYC")
     assert seen.view("NYC") == ("NYC", "unreachable", (), 10.0)
-    assert not seen.has("NYC", "heron")
+    assert not seen.has_member("NYC", "heron")
     assert seen.tick(10.0 + GRACE - 0.1) == []
     assert seen.tick(10.0 + GRACE) == [SiteNews("site-unreachable", "NYC")]
     seen.record_report(K, "NYC", [HERON], 50.0)
@@ -100,8 +100,8 @@ def test_members_are_gateways_by_uuid_then_names_and_each_is_there_once() -> Non
     seen.record_report(K, "NYC", [SiteMember("stork", b"b" * 16), HERON, CRANE], 0.0)
     seen.record_report(L, "NYC", [SiteMember("adler"), HERON, SiteMember("crane")], 0.0)
     assert seen.all() == (("NYC", "up", ("stork", "crane", "adler", "heron"), 0.0),)
-    assert seen.has("NYC", "adler")
-    assert not seen.has("NYC", "owl")
+    assert seen.has_member("NYC", "adler")
+    assert not seen.has_member("NYC", "owl")
 
 
 def test_sites_that_are_not_configured_are_not_known_and_nobody_makes_them_many() -> None:
@@ -115,10 +115,10 @@ def test_sites_that_are_not_configured_are_not_known_and_nobody_makes_them_many(
 
 def test_a_site_that_is_configured_no_more_is_forgotten_and_others_stay_as_they_are() -> None:
     seen = up()
-    seen.adopt(["SFO", "NYC"], 20.0)
+    seen.set_sites(["SFO", "NYC"], 20.0)
     assert seen.is_reachable("NYC")
     assert [view.site for view in seen.all()] == ["NYC", "SFO"]
-    seen.adopt(["SFO"], 21.0)
+    seen.set_sites(["SFO"], 21.0)
     assert seen.view("NYC") is None
     assert seen.tick(20.0 + GRACE) == [SiteNews("site-unreachable", "SFO")]
 

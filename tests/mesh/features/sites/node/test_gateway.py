@@ -13,7 +13,7 @@ from mesh.wire import commands as c
 from mesh.wire.commands import Command
 from tests.mesh.features.sites.node.meshes import FIRST, SECOND, events, gateway, links, member, say
 from tests.mesh.kernel.hole import hole
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -29,7 +29,7 @@ def test_two_gateways_are_linked_and_each_knows_who_is_in_the_other_site() -> No
     net.until(lambda: links(nyc) == links(lon) == 1)
     net.until(lambda: events(nyc, "site-up") and events(lon, "site-up"))
     assert lon.core.parts[SiteParts].gateways.views.view("NYC").members == ("gull",)  # type: ignore[union-attr]
-    assert nyc.core.parts[SiteParts].gateways.views.has("LON", "heron")
+    assert nyc.core.parts[SiteParts].gateways.views.has_member("LON", "heron")
 
 
 def test_a_gateway_of_another_site_is_no_member_of_this_one() -> None:
@@ -46,10 +46,10 @@ def test_all_nodes_of_a_site_are_told_of_and_the_one_that_left_is_not() -> None:
     nyc, _ = pair(net)
     swift = member(net, "swift", "LON", "heron")
     views = nyc.core.parts[SiteParts].gateways.views
-    net.until(lambda: views.has("LON", "swift"))
+    net.until(lambda: views.has_member("LON", "swift"))
     swift.close()
-    net.until(lambda: not views.has("LON", "swift"))
-    assert views.has("LON", "heron")
+    net.until(lambda: not views.has_member("LON", "swift"))
+    assert views.has_member("LON", "heron")
 
 
 def test_who_connects_while_a_node_is_away_for_a_moment_hears_that_it_is_back() -> None:
@@ -62,13 +62,13 @@ def test_who_connects_while_a_node_is_away_for_a_moment_hears_that_it_is_back() 
     gates._announcer._alive = lambda: ["tern"]
     gates.on_second()
     net.run(1)
-    assert heron.core.parts[SiteParts].gateways.views.has("NYC", "tern")
+    assert heron.core.parts[SiteParts].gateways.views.has_member("NYC", "tern")
     gates._announcer._alive = lambda: []
     heron.restart()
     net.until(lambda: links(heron) == 1)
     gates._announcer._alive = lambda: ["tern"]
     net.run(3)
-    assert heron.core.parts[SiteParts].gateways.views.has("NYC", "tern")
+    assert heron.core.parts[SiteParts].gateways.views.has_member("NYC", "tern")
 
 
 def test_what_comes_and_goes_within_a_second_is_told_of_once() -> None:
@@ -80,7 +80,7 @@ def test_what_comes_and_goes_within_a_second_is_told_of_once() -> None:
     member(net, "swift", "LON", "heron")
     member(net, "stork", "LON", "heron")
     views = nyc.core.parts[SiteParts].gateways.views
-    net.until(lambda: views.has("LON", "swift") and views.has("LON", "stork"))
+    net.until(lambda: views.has_member("LON", "swift") and views.has_member("LON", "stork"))
     net.run(5)
     assert len([seen for seen in net.seen if seen == ("heron", "gull", "Site")]) <= 2
 
@@ -119,7 +119,11 @@ def test_what_was_given_to_gateways_makes_nobody_a_node_or_a_client(role: str) -
     lon.core.parts[SiteParts].gateways.greet = as_another  # type: ignore[method-assign]
     net.until(lambda: nyc.metric("hello_refused"))
     net.run(10)
-    assert not links(nyc) and not nyc.core.parts.neighbours.alive() and not nyc.core.parts.clients.sessions
+    assert (
+        not links(nyc)
+        and not nyc.core.parts.neighbours.living_peers()
+        and not nyc.core.parts.clients.sessions
+    )
 
 
 def test_a_node_that_is_no_gateway_lets_none_in() -> None:
@@ -131,7 +135,7 @@ def test_a_node_that_is_no_gateway_lets_none_in() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    stories(
+    scenarios(
         [
             c.Publish(()),
             c.Hello((1, 1), c.CLIENT, "", b"n" * 16),
@@ -277,7 +281,7 @@ def test_a_gateway_that_stops_while_others_live_there_leaves_the_site_unreachabl
     net = SimNetwork()
     nyc, lon = pair(net)
     member(net, "swift", "LON", "heron")
-    net.until(lambda: nyc.core.parts[SiteParts].gateways.views.has("LON", "swift"))
+    net.until(lambda: nyc.core.parts[SiteParts].gateways.views.has_member("LON", "swift"))
     lon.close()
     net.until(lambda: events(nyc, "site-unreachable"))
     assert not events(nyc, "site-down")

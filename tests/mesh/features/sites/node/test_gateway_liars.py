@@ -14,7 +14,7 @@ from mesh.wire.envelope import Envelope
 from tests.mesh.envelopes import envelope
 from tests.mesh.features.sites.node.meshes import FIRST, gateway, links, member, say
 from tests.mesh.origins import silence
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -57,7 +57,7 @@ def test_what_it_may_say_is_taken_once() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    stories(
+    scenarios(
         [
             {"domain": "NEWS"},
             {"sender": "/node/gull/client/ann/session/1"},

@@ -22,19 +22,19 @@ class Site:
         self.facts: list[Fact] = []
         self.losses = {GULL: losses.get("gull"), GREBE: losses.get("grebe")}
         context = SimpleNamespace(
-            facts=SimpleNamespace(publish=self.facts.append),
+            facts=SimpleNamespace(publish_fact=self.facts.append),
             settings=SimpleNamespace(site=SiteSettings(relays=8)),
         )
         self.notes = GatewayNotes(cast(Any, context), cast(Any, self))
-        self.notes.read("NYC")
+        self.notes.read_notes("NYC")
 
     def announced(self, site: str) -> dict[bytes, bytes]:
         return {uuid: note(n, STORES) for uuid, n in self.losses.items() if n is not None}
 
     def reported(self) -> list[set[bytes]]:
         """Read the notes twice, and return the lost gateways of each report."""
-        self.notes.read("NYC")
-        self.notes.read("NYC")
+        self.notes.read_notes("NYC")
+        self.notes.read_notes("NYC")
         found, self.facts[:] = [set(fact.lost) for fact in self.facts if isinstance(fact, ExitsChanged)], []
         return found
 
@@ -56,7 +56,7 @@ def test_a_change_is_reported_once(
     site.facts.clear()
     site.losses = Site(**now).losses
     assert site.reported() == lost
-    assert set(site.notes.of("NYC")) == {uuid for uuid, n in site.losses.items() if n is not None}
+    assert set(site.notes.notes_of("NYC")) == {uuid for uuid, n in site.losses.items() if n is not None}
 
 
 def test_a_gateway_that_logged_out_has_lost_everything() -> None:
@@ -64,6 +64,6 @@ def test_a_gateway_that_logged_out_has_lost_everything() -> None:
     site.facts.clear()
     site.notes._logged_out(GULL)
     assert site.facts == [ExitsChanged("NYC", frozenset({GULL}))]
-    assert site.notes.choose("NYC", b"stream") == GREBE
+    assert site.notes.choose_gateway("NYC", b"stream") == GREBE
     site.notes._logged_out(GREBE)
-    assert site.notes.choose("NYC", b"stream") is None and not site.notes.of("NYC")
+    assert site.notes.choose_gateway("NYC", b"stream") is None and not site.notes.notes_of("NYC")

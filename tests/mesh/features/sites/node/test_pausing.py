@@ -19,7 +19,7 @@ from tests.mesh.features.sites.node.site_direct_messages import client, name_at,
 from tests.mesh.features.sites.node.test_gateway_reload import STOCKS
 from tests.mesh.features.sites.node.test_requests import User, fate_at_once
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, again, pair, publisher
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -165,7 +165,7 @@ def test_a_request_to_it_is_refused_at_once_also_while_nobody_knows_its_gateways
     del a
 
 
-@pytest.mark.parametrize("site", stories([NET2, "NET1"]))
+@pytest.mark.parametrize("site", scenarios([NET2, "NET1"]))
 def test_a_site_behind_one_that_is_paused_is_given_nothing_either(site: str) -> None:
     middle = Middle(NET2={"letters": ("#",)})
     joe = client(middle.hf, "joe")

@@ -5,7 +5,7 @@ import pytest
 from mesh.wire.envelope import EVERY, REQUEST
 from tests.mesh.features.sites.node.meshes import FIRST, gateway, links, member
 from tests.mesh.features.sites.node.test_requests import User, table
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork
 
 
@@ -58,7 +58,7 @@ class Moved:
         return set(self.c.core.parts.sessions.others) == self.others
 
 
-@pytest.mark.parametrize("flags", stories([0, REQUEST, REQUEST | EVERY], 2))
+@pytest.mark.parametrize("flags", scenarios([0, REQUEST, REQUEST | EVERY], 2))
 def test_each_message_is_answered_through_the_gateway_that_brought_it(flags: int) -> None:
     it = Moved(flags)
     it.serve_all()
@@ -78,7 +78,7 @@ def test_replies_that_a_server_sends_together_are_split_between_the_gateways() -
 
 
 @pytest.mark.parametrize("lost", ["a", "b"])
-@pytest.mark.parametrize("flags", stories([0, REQUEST, REQUEST | EVERY], 2))
+@pytest.mark.parametrize("flags", scenarios([0, REQUEST, REQUEST | EVERY], 2))
 def test_a_lost_gateway_ends_only_the_messages_that_it_brought(flags: int, lost: str) -> None:
     it = Moved(flags)
     {"a": it.a, "b": it.b}[lost].kill()

@@ -10,7 +10,7 @@ from mesh.wire.limits import LETTERS
 from tests.mesh.features.services.node import user
 from tests.mesh.features.sites.node.meshes import FIRST, gateway, gateway_to, links, member
 from tests.mesh.features.sites.node.test_gateway_reload import reloaded
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork, SimNode
 from tools.simulator.world import network
 
@@ -42,8 +42,8 @@ def two_sites(net: SimNetwork, **there: Any) -> tuple[SimNode, SimNode, SimNode,
     return a, b, c, d
 
 
-@pytest.mark.parametrize("asks", stories(["b", "a"]))
-@pytest.mark.parametrize("serves", stories(["d", "c"]))
+@pytest.mark.parametrize("asks", scenarios(["b", "a"]))
+@pytest.mark.parametrize("serves", scenarios(["d", "c"]))
 def test_D7_a_request_is_answered_once_from_the_other_site(asks: str, serves: str) -> None:
     net = SimNetwork()
     nodes = {node.name: node for node in two_sites(net)}
@@ -94,7 +94,7 @@ def fate_at_once(asker: User, to: str, flags: int = REQUEST) -> str:
     return asker.fate(n)
 
 
-@pytest.mark.parametrize("flags", stories([REQUEST, REQUEST | EVERY, 0], 2))
+@pytest.mark.parametrize("flags", scenarios([REQUEST, REQUEST | EVERY, 0], 2))
 def test_D17_a_request_to_a_site_that_is_unknown_or_away_fails_at_once(flags: int) -> None:
     net = SimNetwork()
     _, b, c, _ = two_sites(net)
@@ -119,7 +119,7 @@ def test_D17_a_request_to_a_dead_member_of_a_live_site_fails_at_once() -> None:
     assert fate_at_once(asker, "/site/NYC/calc/add") == "NO_HANDLERS"
 
 
-@pytest.mark.parametrize("dies", stories(["c", "d", "a"], 2))
+@pytest.mark.parametrize("dies", scenarios(["c", "d", "a"], 2))
 def test_what_somebody_had_when_a_node_on_the_way_dies_is_told_as_lost_and_once(dies: str) -> None:
     net = SimNetwork()
     nodes = {node.name: node for node in two_sites(net)}
@@ -147,7 +147,7 @@ def test_a_request_whose_time_is_over_is_forgotten_on_all_its_way() -> None:
     assert not asker.replies
 
 
-@pytest.mark.parametrize("flags", stories([REQUEST | EVERY, 0, REQUEST, EVERY]))
+@pytest.mark.parametrize("flags", scenarios([REQUEST | EVERY, 0, REQUEST, EVERY]))
 def test_what_nobody_has_answered_when_its_time_is_long_over_is_told_as_lost(
     flags: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +223,7 @@ def test_messages_of_one_sender_come_in_their_order() -> None:
 
 @pytest.mark.parametrize(
     "case",
-    stories(
+    scenarios(
         [
             ({"serves": ("news/#",)}, "NO_RIGHT"), ({"serves": ("calc/+",)}, "OK"),
             ({"serves": ("#",), "one_way": True}, "NO_RIGHT"), ({"serves": ()}, "NO_RIGHT"),

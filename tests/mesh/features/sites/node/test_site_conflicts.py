@@ -15,7 +15,7 @@ from tests.mesh.features.sites.node.meshes import Reader, events, member
 from tests.mesh.features.sites.node.test_site_relay_full import MIB, full
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, again, pair
 from tests.mesh.features.sites.node.test_transferring import synced
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -68,7 +68,7 @@ def told(node: SimNode, key: str = OF_QUOTE) -> Headers:
     return decode_properties(last.data[: last.props]).headers
 
 
-@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", scenarios([True, False]), ids=["persistent", "transient"])
 @pytest.mark.parametrize("first", ["NYC", "LON"])
 def test_the_newer_of_two_stays_at_both_sites_and_the_other_is_kept_where_that_is_found(
     persistent: bool, first: str

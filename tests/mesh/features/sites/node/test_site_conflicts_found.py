@@ -17,7 +17,7 @@ from tests.mesh.features.sites.node.test_site_conflicts import LOST, OF_QUOTE
 from tests.mesh.features.sites.node.test_sitefeed import STOCK
 from tests.mesh.features.sites.node.test_transferring import synced
 from tests.pages import ROOT
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
 
@@ -86,7 +86,7 @@ class Four:
         return sites
 
 
-@pytest.mark.parametrize("case", stories(CASES[1:] + CASES[:1], 2), ids=str)
+@pytest.mark.parametrize("case", scenarios(CASES[1:] + CASES[:1], 2), ids=str)
 def test_the_newer_stays_everywhere_and_the_other_is_kept_in_its_site(
     case: tuple[tuple[str, str], bool],
 ) -> None:
@@ -97,7 +97,7 @@ def test_the_newer_stays_everywhere_and_the_other_is_kept_in_its_site(
     assert four.keeps() == {SITE_OF[newer]}
 
 
-@pytest.mark.parametrize("case", stories(CASES[1:] + CASES[:1]), ids=str)
+@pytest.mark.parametrize("case", scenarios(CASES[1:] + CASES[:1]), ids=str)
 def test_who_has_read_the_value_of_the_other_site_before_is_in_conflict_with_nobody(
     case: tuple[tuple[str, str], bool],
 ) -> None:
@@ -116,7 +116,7 @@ def test_who_has_read_the_value_of_the_other_site_before_is_in_conflict_with_nob
     assert four.keeps() == set() and four.values() == {b"3"}
 
 
-@pytest.mark.parametrize("is_told", stories([True, False]), ids=["told", "asked for"])
+@pytest.mark.parametrize("is_told", scenarios([True, False]), ids=["told", "asked for"])
 def test_who_has_read_it_where_the_clock_is_behind_that_of_the_gateway_is_in_conflict_with_nobody(
     is_told: bool,
 ) -> None:

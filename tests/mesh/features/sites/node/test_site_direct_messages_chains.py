@@ -7,7 +7,7 @@ from mesh.wire.commands import Answer, Outcome
 from tests.mesh.features.sites.node.chains import CHAIN, HF, NET1, NET2, NET3, Middle, Sites
 from tests.mesh.features.sites.node.meshes import say
 from tests.mesh.features.sites.node.test_requests import User
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 from tests.simulation import SimNode
 
@@ -16,7 +16,7 @@ def client(node: SimNode, name: str) -> SimClient:
     return SimClient(node.net, node.ipc, name, session=1).connected()
 
 
-@pytest.mark.parametrize("apart", stories([True, False]), ids=["two gateways", "one"])
+@pytest.mark.parametrize("apart", scenarios([True, False]), ids=["two gateways", "one"])
 def test_D25_letters_by_two_sites_come_once_in_order_and_are_answered(apart: bool) -> None:
     sites = Sites(CHAIN, apart, 2, letters=("#",))
     c, z = sites.nodes[HF][1], sites.nodes[NET3][1]
@@ -58,7 +58,7 @@ def test_D17_a_letter_to_a_site_that_the_one_in_the_middle_does_not_reach_is_ref
     assert joe.state(3) == "SITE_UNREACHABLE"
 
 
-@pytest.mark.parametrize("trouble", stories(["both lines", "gateway", "line"]))
+@pytest.mark.parametrize("trouble", scenarios(["both lines", "gateway", "line"]))
 def test_what_is_lost_in_the_middle_goes_again_and_comes_once_in_order(trouble: str) -> None:
     serves: dict[str, dict[str, object]] = {site: {"letters": ("#",)} for site in (HF, NET1, NET2)}
     sites = Middle(**serves)
@@ -101,7 +101,7 @@ def test_a_site_that_says_of_letters_that_they_are_lost_has_them_again_twice_a_s
     assert sites.hf.metric("tailed_back") == 1
 
 
-@pytest.mark.parametrize("apart", stories([True, False]), ids=["two gateways", "one"])
+@pytest.mark.parametrize("apart", scenarios([True, False]), ids=["two gateways", "one"])
 def test_D25_requests_to_who_stands_for_a_site_go_by_two_others_and_are_answered_once(apart: bool) -> None:
     sites = Sites(CHAIN, apart, 2, serves=("site/*", "master"))
     server, asker = User(sites.nodes[NET3][1], "server"), User(sites.nodes[HF][1], "asker")

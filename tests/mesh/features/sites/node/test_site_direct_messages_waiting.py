@@ -12,7 +12,7 @@ from mesh.wire.envelope import Envelope
 from tests.mesh.features.sites.node.meshes import FIRST, events, gateway, gateway_to, links, member
 from tests.mesh.features.sites.node.site_direct_messages import FROM_LON, FROM_NYC, client, name_at, two_sites
 from tests.mesh.features.sites.node.test_gateway_reload import reloaded
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork
 
@@ -181,7 +181,7 @@ def test_a_letter_on_the_disk_is_not_called_refused_when_its_node_is_started_aga
     del c
 
 
-@pytest.mark.parametrize("had_left", stories([True, False]))
+@pytest.mark.parametrize("had_left", scenarios([True, False]))
 def test_what_waits_for_a_site_that_is_taken_out_is_given_up_though_it_left_or_was_restored(
     had_left: bool,
 ) -> None:

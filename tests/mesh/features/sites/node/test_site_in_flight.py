@@ -20,25 +20,25 @@ from mesh.wire.envelope import Envelope
 from tests.mesh.envelopes import STREAM, envelope
 
 
-def portion(
+def slice_(
     first: int, count: int = 1, position: int = 0, wanted: tuple[int, ...] | None = None, domain: str = ""
 ) -> EnvelopeSlice:
     it = envelope(" ".join(["a"] * count), first=first, persistent=position > 0, domain=domain)
     return EnvelopeSlice(StoredEnvelope(it, position), wanted)
 
 
-def given_all(*portions: EnvelopeSlice) -> SiteInFlight:
+def given_all(*slices: EnvelopeSlice) -> SiteInFlight:
     in_flight = SiteInFlight()
-    for each in portions:
-        in_flight.offer(each)
-        in_flight.send(each)
+    for each in slices:
+        in_flight.promise_slice(each)
+        in_flight.add_slice(each)
     return in_flight
 
 
 def done(in_flight: SiteInFlight, said: Answer, stream: bytes = STREAM) -> list[StoredEnvelope]:
     """Return the stored envelopes of which `said` completes the answers."""
-    parts = in_flight.answered(stream, said)
-    return [given.parcel for given in dict.fromkeys(part[0] for part in parts) if not given.left]
+    parts = in_flight.settle_answer(stream, said)
+    return [given.stored for given in dict.fromkeys(part[0] for part in parts) if not given.left]
 
 
 def answer(first: int, last: int | None = None, state: str = "OK", domain: str = "") -> Answer:
@@ -46,63 +46,63 @@ def answer(first: int, last: int | None = None, state: str = "OK", domain: str =
 
 
 def test_what_was_given_is_kept_until_its_last_word_whatever_that_says() -> None:
-    one, two, three = portion(1), portion(2), portion(3)
+    one, two, three = slice_(1), slice_(2), slice_(3)
     in_flight = given_all(one, two, three)
-    assert done(in_flight, answer(2)) == [two.parcel]
+    assert done(in_flight, answer(2)) == [two.stored]
     [key] = in_flight.streams
-    assert [each.parcel for each in in_flight.unanswered(key)] == [one.parcel, three.parcel]
-    assert done(in_flight, answer(1)) == [one.parcel]
-    assert done(in_flight, answer(3, state="NO_RIGHT")) == [three.parcel], "a refusal is one"
+    assert [each.stored for each in in_flight.unanswered(key)] == [one.stored, three.stored]
+    assert done(in_flight, answer(1)) == [one.stored]
+    assert done(in_flight, answer(3, state="NO_RIGHT")) == [three.stored], "a refusal is one"
     assert in_flight.unanswered(key) == []
     assert not in_flight.streams, "streams that are done take no room"
 
 
 def test_what_goes_again_goes_in_its_publishers_order_whatever_a_crash_made_of_that() -> None:
-    late, one, two = portion(7, position=1), portion(4, 3), portion(10)
+    late, one, two = slice_(7, position=1), slice_(4, 3), slice_(10)
     in_flight = given_all(late, one, two)
     [key] = in_flight.streams
-    assert [each.parcel for each in in_flight.unanswered(key)] == [one.parcel, late.parcel, two.parcel]
+    assert [each.stored for each in in_flight.unanswered(key)] == [one.stored, late.stored, two.stored]
 
 
 def test_an_envelope_may_be_answered_in_parts_and_several_at_once() -> None:
-    one, two = portion(1, 3, position=1), portion(4, 3, position=2)
+    one, two = slice_(1, 3, position=1), slice_(4, 3, position=2)
     in_flight = given_all(one, two)
     assert done(in_flight, answer(2, 4)) == []
     found = [
-        (given.parcel, first, last) for given, first, last, _ in in_flight.answered(STREAM, answer(1, 6))
+        (given.stored, first, last) for given, first, last, _ in in_flight.settle_answer(STREAM, answer(1, 6))
     ]
-    assert found == [(one.parcel, 1, 1), (two.parcel, 5, 6)], "the rest of each"
+    assert found == [(one.stored, 1, 1), (two.stored, 5, 6)], "the rest of each"
 
 
 def test_that_it_waits_on_its_way_is_no_last_word() -> None:
-    in_flight = given_all(portion(1, position=1))
+    in_flight = given_all(slice_(1, position=1))
     assert done(in_flight, answer(1, state="FORWARD_WARNING")) == []
     assert len(in_flight.streams) == 1
 
 
 def test_what_was_offered_is_promised_though_it_was_not_sent() -> None:
-    in_flight, waits = SiteInFlight(), portion(5, position=1)
-    in_flight.offer(waits)
-    assert in_flight.low(waits.parcel.envelope, 9) == 5
-    in_flight.drop(waits.parcel.envelope)
-    assert in_flight.low(waits.parcel.envelope, 9) == 9
+    in_flight, waits = SiteInFlight(), slice_(5, position=1)
+    in_flight.promise_slice(waits)
+    assert in_flight.low(waits.stored.envelope, 9) == 5
+    in_flight.drop(waits.stored.envelope)
+    assert in_flight.low(waits.stored.envelope, 9) == 9
 
 
 def test_it_promises_no_more_than_the_publisher_and_of_each_domain_for_itself() -> None:
-    here, there = portion(5), portion(5, domain="D")
+    here, there = slice_(5), slice_(5, domain="D")
     in_flight = given_all(here, there)
     assert done(in_flight, answer(5))
-    assert in_flight.low(here.parcel.envelope, 3) == 3
-    assert in_flight.low(here.parcel.envelope, 9) == 9
-    assert in_flight.low(there.parcel.envelope, 9) == 5
+    assert in_flight.low(here.stored.envelope, 3) == 3
+    assert in_flight.low(here.stored.envelope, 9) == 9
+    assert in_flight.low(there.stored.envelope, 9) == 5
 
 
 def test_of_an_envelope_only_what_the_site_wants_leaves_and_is_waited_for() -> None:
-    in_flight, some = SiteInFlight(), portion(1, 6, position=1, wanted=(1, 2, 5))
-    in_flight.offer(some)
-    assert in_flight.send(some).envelope.ranges() == [(2, 3), (6, 6)]
+    in_flight, some = SiteInFlight(), slice_(1, 6, position=1, wanted=(1, 2, 5))
+    in_flight.promise_slice(some)
+    assert in_flight.add_slice(some).envelope.ranges() == [(2, 3), (6, 6)]
     assert done(in_flight, answer(2, 3)) == []
-    assert done(in_flight, answer(6)) == [some.parcel]
+    assert done(in_flight, answer(6)) == [some.stored]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_of_an_envelope_only_what_the_site_wants_leaves_and_is_waited_for() -> N
     ids=str,
 )
 def test_answers_that_nobody_asked_for_change_nothing(said: Answer) -> None:
-    in_flight = given_all(portion(1, 5, position=1))
+    in_flight = given_all(slice_(1, 5, position=1))
     assert done(in_flight, said) == []
     assert done(in_flight, answer(1, 5), b"x" * 16) == []
     assert [each.position for each in done(in_flight, answer(1, 5))] == [1]
@@ -124,8 +124,8 @@ def test_answers_that_nobody_asked_for_change_nothing(said: Answer) -> None:
 def test_whatever_is_answered_in_any_order_it_keeps_what_is_not(
     wants: list[set[int]], answers: list[tuple[int, int]]
 ) -> None:
-    portions = [portion(1 + 5 * i, 5, i + 1, tuple(sorted(want))) for i, want in enumerate(wants)]
-    in_flight = given_all(*portions)
+    slices = [slice_(1 + 5 * i, 5, i + 1, tuple(sorted(want))) for i, want in enumerate(wants)]
+    in_flight = given_all(*slices)
     owed = [{1 + 5 * i + each for each in want} for i, want in enumerate(wants)]
     for first, more in answers:
         before = [i for i, numbers in enumerate(owed) if numbers]
@@ -177,16 +177,16 @@ class Sites:
         self.next += len(keys)
         wanted = tuple(i for i, key in enumerate(keys) if key == "a")
         if wanted:
-            parcel = StoredEnvelope(it, len(self.stored) + 1)
-            self.stored.append(EnvelopeSlice(parcel, wanted if len(wanted) < len(keys) else None))
-            self.in_flight.offer(self.stored[-1])
+            stored = StoredEnvelope(it, len(self.stored) + 1)
+            self.stored.append(EnvelopeSlice(stored, wanted if len(wanted) < len(keys) else None))
+            self.in_flight.promise_slice(self.stored[-1])
 
     def send(self, which: int) -> None:
         """Send the next slice of the feed to NYC, through one gateway or another."""
         if self.sent < len(self.stored):
-            portion = self.stored[self.sent]
+            slice_ = self.stored[self.sent]
             self.sent += 1
-            left = self.in_flight.send(portion).envelope
+            left = self.in_flight.add_slice(slice_).envelope
             low = self.in_flight.low(left, left.low)
             gateway = Hop(f"k{which % 2}", 0, 2) if which % 3 else None
             self.wire += [leaving(run, "LON", low, gateway) for run in in_runs(left)]
@@ -205,9 +205,9 @@ class Sites:
                 self.answered(it)
 
     def answered(self, it: Envelope) -> None:
-        for each, *_ in self.in_flight.answered(STREAM, Answer("", it.first, it.last)):
+        for each, *_ in self.in_flight.settle_answer(STREAM, Answer("", it.first, it.last)):
             if not each.left:
-                self.done.add(each.parcel.position)
+                self.done.add(each.stored.position)
 
     @property
     def settled(self) -> int:
@@ -220,8 +220,8 @@ class Sites:
             self.known = MultiPathStream.unpack(self.known.pack())
             return
         self.in_flight, self.sent = SiteInFlight(), self.settled
-        for portion in self.stored[self.settled :]:
-            self.in_flight.offer(portion)
+        for slice_ in self.stored[self.settled :]:
+            self.in_flight.promise_slice(slice_)
 
     def end(self) -> None:
         while self.sent < len(self.stored):
@@ -242,7 +242,7 @@ def test_C6_1_what_is_relayed_is_taken_once_at_the_other_site(steps: list[tuple[
         else:
             getattr(sites, what)(which)
     sites.end()
-    wanted = [n for p in sites.stored for n in p.parcel.envelope.number_list(p.every)]
+    wanted = [n for p in sites.stored for n in p.stored.envelope.number_list(p.every)]
     assert sites.taken == Counter(wanted)
     assert not sites.in_flight.streams
     assert sites.settled == len(sites.stored)

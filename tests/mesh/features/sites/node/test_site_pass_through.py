@@ -26,13 +26,13 @@ from tests.mesh.features.sites.node.test_gateway_reload import reloaded
 from tests.mesh.features.sites.node.test_listing import asking, members
 from tests.mesh.features.sites.node.test_pausing import said
 from tests.mesh.features.sites.node.test_site_pass_through_liars import from_hf
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
-    stories([(CHAIN, True, 2), (CHAIN, True, 3), (RING, True, 3), (CHAIN, False, 3), (STAR, False, 3)]),
+    scenarios([(CHAIN, True, 2), (CHAIN, True, 3), (RING, True, 3), (CHAIN, False, 3), (STAR, False, 3)]),
     ids=str,
 )
 def test_D22_each_member_of_four_sites_has_each_multicast(case: tuple[Plan, bool, int]) -> None:
@@ -44,7 +44,7 @@ def test_D22_each_member_of_four_sites_has_each_multicast(case: tuple[Plan, bool
     assert {len(sites.got(name)) for name in sites.heard} == {4 * members}
 
 
-@pytest.mark.parametrize("plan", stories([CHAIN, STAR]), ids=["chain", "star"])
+@pytest.mark.parametrize("plan", scenarios([CHAIN, STAR]), ids=["chain", "star"])
 def test_D24_while_the_site_in_the_middle_is_down_multicasts_stay_and_go_when_it_is_back(plan: Plan) -> None:
     sites = Sites(plan, members=1)
     for node in sites.nodes[NET1]:
@@ -64,8 +64,8 @@ def test_D24_while_the_site_in_the_middle_is_down_multicasts_stay_and_go_when_it
     assert {len(sites.got(name)) for name in sites.heard} == {2}
 
 
-@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
-@pytest.mark.parametrize("which", stories([0, 1]))
+@pytest.mark.parametrize("persistent", scenarios([True, False]), ids=["persistent", "transient"])
+@pytest.mark.parametrize("which", scenarios([0, 1]))
 def test_a_gateway_in_the_middle_dies_and_the_other_takes_over_in_order(which: int, persistent: bool) -> None:
     sites = Middle()
     sites.publish(5, persistent)
@@ -79,7 +79,7 @@ def test_a_gateway_in_the_middle_dies_and_the_other_takes_over_in_order(which: i
     sites.settled()
 
 
-@pytest.mark.parametrize("which", stories([0, 1]))
+@pytest.mark.parametrize("which", scenarios([0, 1]))
 def test_the_far_line_of_a_gateway_in_the_middle_is_lost_and_what_was_on_it_comes_once_in_order(
     which: int,
 ) -> None:
@@ -151,20 +151,20 @@ def test_D23_every_member_sees_four_sites_in_a_chain(apart: bool) -> None:
 def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_is_back() -> None:
     sites = Middle()
     views = sites.hf.core.parts[SiteParts].gateways.views
-    sites.net.until(lambda: views.has(NET2, "net20"))
+    sites.net.until(lambda: views.has_member(NET2, "net20"))
     sites.net2.close()
     sites.net.until(lambda: (view := views.view(NET2)) and view.state == "down", 2.0)
     sites.publish(5)
     sites.net.run(20)
     sites.net2.start()
     sites.heard = Reader(sites.net, sites.net2.ipc, "eve").connected().subscribed(pattern="#", domain=STOCK)
-    sites.net.until(lambda: views.has(NET2, "net20"), 65.0)
+    sites.net.until(lambda: views.has_member(NET2, "net20"), 65.0)
     sites.net.until(lambda: len(sites.heard.contents) == 20, 2.0)
     sites.settled()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", stories(["first", "hf"]))
+@pytest.mark.parametrize("where", scenarios(["first", "hf"]))
 def test_what_is_paused_waits_where_it_was_published_also_when_the_site_in_the_middle_does_that(
     where: str,
 ) -> None:

@@ -17,7 +17,7 @@ from tests.mesh.envelopes import envelope
 from tests.mesh.features.sites.node.chains import HF, NET1, NET2, NET3, STOCK, Middle
 from tests.mesh.features.sites.node.meshes import links, say
 from tests.mesh.origins import silence, silenced
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 
 MALLORY = "/site/HF/node/hf0/client/mallory/session/1"
@@ -46,7 +46,7 @@ def test_what_it_may_say_passes_and_is_read_once_though_it_came_by_two_gateways(
     assert sites.heard.got[0].sender == MALLORY
 
 
-@pytest.mark.parametrize("serves", stories([("site/NET3",), (), ("#",)]), ids=str)
+@pytest.mark.parametrize("serves", scenarios([("site/NET3",), (), ("#",)]), ids=str)
 def test_nothing_passes_that_the_site_in_the_middle_does_not_serve(serves: tuple[str, ...]) -> None:
     sites = Middle(NET1={"serves": serves})
     sites.publish(1)
@@ -106,7 +106,7 @@ def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
     sites.settled()
 
 
-@pytest.mark.parametrize("old", stories(["net10 net11", "hf0", "net20"]))
+@pytest.mark.parametrize("old", scenarios(["net10 net11", "hf0", "net20"]))
 def test_a_site_of_an_older_release_is_given_nothing_that_it_does_not_know(
     old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,14 +128,14 @@ def test_what_a_neighbour_says_of_sites_counts_only_of_those_that_are_reached_by
         sites.net2.core.parts[SiteParts].gateways.gate(NET1),
     )
     assert gate is not None
-    sites.net.until(lambda: views.has(HF, "hf0"))
+    sites.net.until(lambda: views.has_member(HF, "hf0"))
     for name in (NET1, NET2, "SFO", *(f"x{n}" for n in range(200))):
         say(sites.first, NET2, Behind(name, "up", ("liar",)))
         say(sites.first, NET2, Behind(name, "down", ("liar",)))
     say(sites.first, NET2, Behind(HF, "sideways", ("liar",)))
     sites.net.run(0.5)
-    assert not views.has(NET1, "liar") and views.view(NET2) is None and views.view("SFO") is None
-    assert views.has(HF, "hf0")  # the other gateway still reports it
+    assert not views.has_member(NET1, "liar") and views.view(NET2) is None and views.view("SFO") is None
+    assert views.has_member(HF, "hf0")  # the other gateway still reports it
     assert all(len(each.behind) <= 64 for each in gate.gateways.values()) and links(sites.net2) == 2
 
 

@@ -11,7 +11,7 @@ from mesh.site_policy.accepting import Accepts
 from tests.mesh.features.services.node.test_listing import called
 from tests.mesh.features.services.node.user import User
 from tests.mesh.features.sites.node.meshes import FIRST, SECOND, Reader, gateway, links, member
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -75,7 +75,7 @@ class Sites:
         return next(node for node in (self.heron, self.hawk) if node.uuid == uuid)
 
 
-@pytest.mark.parametrize("master", stories(["tern", "", "gull"]))
+@pytest.mark.parametrize("master", scenarios(["tern", "", "gull"]))
 def test_D1_what_is_published_in_one_site_is_read_in_the_other_once(master: str) -> None:
     sites = Sites(master)
     sites.publish(10)
@@ -103,8 +103,8 @@ def test_nothing_comes_back_and_what_is_not_named_stays() -> None:
     assert not news.got
 
 
-@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
-@pytest.mark.parametrize("master", stories(["tern", ""]))
+@pytest.mark.parametrize("persistent", scenarios([True, False]), ids=["persistent", "transient"])
+@pytest.mark.parametrize("master", scenarios(["tern", ""]))
 def test_D10_D28_a_gateway_dies_and_the_other_takes_over(master: str, persistent: bool) -> None:
     sites = Sites(master, persistent)
     sites.publish(15)

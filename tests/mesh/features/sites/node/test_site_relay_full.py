@@ -12,7 +12,7 @@ from tests.mesh.features.sites.node.meshes import Reader, events, links, member,
 from tests.mesh.features.sites.node.test_gateway_reload import reloaded
 from tests.mesh.features.sites.node.test_listing import asking, seen, why
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, again, pair
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -43,7 +43,7 @@ def states(joe: SimClient, count: int) -> list[str]:
     return [joe.state(n + 1, STOCK) for n in range(count)]
 
 
-@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", scenarios([True, False]), ids=["persistent", "transient"])
 def test_what_was_answered_and_found_no_room_is_counted_told_and_listed(persistent: bool) -> None:
     gull, heron, joe = full(persistent=persistent)
     assert set(states(joe, 12)) == {"OK"}
@@ -71,7 +71,7 @@ def test_what_a_site_lacks_is_known_after_a_start_too() -> None:
     heron.net.until(lambda: gull.metric("published") >= 12 - lacks)
 
 
-@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", scenarios([True, False]), ids=["persistent", "transient"])
 def test_where_it_is_so_configured_it_is_refused_before_anybody_has_it(persistent: bool) -> None:
     gull, heron, joe = full(0, persistent, rejecting=REJECTING)
     heard = SimClient(heron.net, heron.ipc, "ann").connected().subscribed("quote", domain=STOCK)
@@ -195,7 +195,7 @@ def test_what_was_kept_stays_over_a_start_with_a_smaller_bound() -> None:
     assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (3, 1), "but no more"
 
 
-@pytest.mark.parametrize("size", stories([MIB, 4 * MIB]))
+@pytest.mark.parametrize("size", scenarios([MIB, 4 * MIB]))
 def test_a_bound_that_is_read_again_counts_at_once_and_costs_nothing_that_waits(size: int) -> None:
     _, heron, joe = full(3)
     reloaded(heron, {"NYC": RemoteSite("NYC", domains=(STOCK,), max_bytes=size)})

@@ -12,7 +12,7 @@ from mesh.mapping.rules import Rule
 from mesh.wire.envelope import NO_RELAY, Envelope
 from mesh.wire.limits import STAYS
 from tests.mesh.features.sites.node.meshes import FIRST, gateway, links, member
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
 
@@ -20,7 +20,7 @@ STOCK = "STOCK"
 TABLES = {site: {site: RemoteSite(site, domains=(STOCK,))} for site in ("LON", "NYC")}
 
 
-@pytest.mark.parametrize("master", stories(["wren", "", "heron"]))
+@pytest.mark.parametrize("master", scenarios(["wren", "", "heron"]))
 def test_D5_what_is_not_to_be_relayed_is_read_in_its_site_and_in_no_other(master: str) -> None:
     net = SimNetwork()
     rules: dict[str, Any] = {"rules": (Rule(master, domains=(STOCK,)),)} if master else {}

@@ -9,7 +9,7 @@ from tests.mesh.features.sites.node.meshes import Reader
 from tests.mesh.features.sites.node.test_pausing import said
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, again, pair
 from tests.mesh.origins import silence
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
 
@@ -69,7 +69,7 @@ class Full:
         self.net.run(2)
 
 
-@pytest.mark.parametrize("case", stories(CASES, 2), ids=str)
+@pytest.mark.parametrize("case", scenarios(CASES, 2), ids=str)
 def test_what_is_void_holds_no_room(case: tuple[str, frozenset[str]]) -> None:
     kind, rejecting = case
     it = Full(rejecting=rejecting, **KINDS[kind])

@@ -16,9 +16,9 @@ def sent(*places: int) -> SiteFeed:
     left: list[int] = []
 
     def leaves(feed: SiteFeed, given: PartlySent) -> None:
-        left.append(given.parcel.position)
+        left.append(given.stored.position)
 
-    feed = SiteFeed("NYC", CREDIT, leaves, lambda parcel: None, transient=1000)
+    feed = SiteFeed("NYC", CREDIT, leaves, lambda stored: None, transient=1000)
     for n in places:
         e = envelope("k", [b""], first=n, persistent=True, stream=STREAM)
         feed.offer(EnvelopeSlice(StoredEnvelope(e, n, ME, own=True, owed=1)), 0.0)

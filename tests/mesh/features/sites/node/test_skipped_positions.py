@@ -9,10 +9,10 @@ KEPT, DROPPED, NOT_ITS, START, SETTLED = range(5)
 
 
 @given(st.lists(st.integers(KEPT, SETTLED)))
-def test_what_was_dropped_is_known_and_what_was_kept_is_not_in_it(story: list[int]) -> None:
+def test_what_was_dropped_is_known_and_what_was_kept_is_not_in_it(scenario: list[int]) -> None:
     passed, rows, settled = SkippedPositions(), dict[int, int](), 0
     kept, dropped, starts = set[int](), set[int](), 1
-    for place, what in enumerate(story, 1):
+    for place, what in enumerate(scenario, 1):
         if what == KEPT:
             kept.add(place)
             passed.end_run()

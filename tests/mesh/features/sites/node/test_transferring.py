@@ -16,7 +16,7 @@ from tests.mesh.features.sites.node.meshes import SECOND, Reader, events, gatewa
 from tests.mesh.features.sites.node.test_site_relay import Sites
 from tests.mesh.features.sites.node.test_site_relay_full import full
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, again, pair
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -117,8 +117,8 @@ def erases(node: SimNode, key: str, domain: str = STOCK) -> None:
     node.net.run(2)
 
 
-@pytest.mark.parametrize("domain", stories([STOCK, ""]), ids=["in its domain", "in all"])
-@pytest.mark.parametrize("restarts", stories([True, False]), ids=["after a restart", "at once"])
+@pytest.mark.parametrize("domain", scenarios([STOCK, ""]), ids=["in its domain", "in all"])
+@pytest.mark.parametrize("restarts", scenarios([True, False]), ids=["after a restart", "at once"])
 def test_what_was_erased_over_there_since_stays_erased(restarts: bool, domain: str) -> None:
     gull, heron, wanted = before(3)
     synced(heron)
@@ -144,7 +144,7 @@ def two_gateways(gull: SimNode) -> SimNode:
     return grebe
 
 
-@pytest.mark.parametrize("domain", stories([STOCK, ""]), ids=["in its domain", "in all"])
+@pytest.mark.parametrize("domain", scenarios([STOCK, ""]), ids=["in its domain", "in all"])
 def test_what_was_erased_at_one_gateway_is_not_brought_back_by_another(domain: str) -> None:
     gull, heron, wanted = before(20)
     synced(heron)
@@ -160,7 +160,7 @@ def test_what_was_erased_at_one_gateway_is_not_brought_back_by_another(domain: s
     assert values(grebe, 20) == {f"k{n}": b"%d" % n for n in range(10, 20)}
 
 
-@pytest.mark.parametrize("who", stories(["both", "heron", "gull"]))
+@pytest.mark.parametrize("who", scenarios(["both", "heron", "gull"]))
 def test_who_dies_in_the_middle_goes_on_and_nothing_is_lacking(who: str) -> None:
     gull, heron, wanted = before(250)
     synced(heron)
@@ -237,14 +237,14 @@ def test_an_older_site_takes_none_which_is_told_and_no_value_is_a_dead_letter(
     assert heron.metric("dead") == 0 and heron.metric("sites_marked") == 1
 
 
-@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", scenarios([True, False]), ids=["persistent", "transient"])
 def test_where_a_rule_names_the_master_there_that_one_has_them(persistent: bool) -> None:
     sites = Sites("tern")
     puts(sites.wren, "eve", {f"k{n}": b"%d" % n for n in range(20)}, persistent=persistent)
     sites.net.until(lambda: len(values(sites.tern, 20)) == 20)
     retained = sites.tern.core.parts.router.log.retained
     for n in range(10):
-        retained.remove(f"k{n}", STOCK)
+        retained.remove_value(f"k{n}", STOCK)
     heard = [sites.ann.subscribed(f"k{n}", domain=STOCK, initial=False) for n in range(20)]
     sites.net.run(1)
     assert sorted(synced(sites.heron).value["nodes"]) == ["hawk", "heron", "wren"]
@@ -272,7 +272,7 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
     assert [each.dropped for each in begun] == [0, 5], "the first may have gone past what was lost"
 
 
-@pytest.mark.parametrize("who", stories(["gull", "heron"]))
+@pytest.mark.parametrize("who", scenarios(["gull", "heron"]))
 def test_a_disk_that_is_full_during_a_transfer_makes_it_wait_and_nothing_is_lacking(who: str) -> None:
     gull, heron, wanted = before(90)
     synced(heron)
@@ -302,7 +302,7 @@ def test_a_mark_that_finds_no_room_on_the_disk_has_the_transfer_done_all_the_sam
     assert heron.metric("sites_marked") == 0
 
 
-@pytest.mark.parametrize("year", stories([2554, 2100]))
+@pytest.mark.parametrize("year", scenarios([2554, 2100]))
 def test_a_last_value_of_the_year_2100_stays_at_home_and_holds_up_no_other_one(year: int) -> None:
     gull, heron, _ = before(3)
     stamp = (year - 1970) * 31_556_952 * 10**9

@@ -10,7 +10,7 @@ from mesh.features.sites.wire import Relayed
 from mesh.mapping.rules import Rule
 from mesh.wire.commands import Answer, Outcome
 from tests.mesh.features.sites.node.meshes import FIRST, Reader, events, gateway, links, member, say
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -103,7 +103,7 @@ def test_a_start_sends_again_what_waits_there_though_later_ones_are_done() -> No
     it.net.until(lambda: not it.pending)
 
 
-@pytest.mark.parametrize("limits", stories([{"tailback_bytes": 500}, {"tailback_count": 8}]), ids=str)
+@pytest.mark.parametrize("limits", scenarios([{"tailback_bytes": 500}, {"tailback_count": 8}]), ids=str)
 def test_when_too_much_waits_there_the_rest_waits_here(limits: dict[str, Any]) -> None:
     it = Pair(there=limits)
     it.lacks_master()
@@ -125,7 +125,7 @@ def test_no_time_is_too_long_to_wait_there() -> None:
     it.settled()
 
 
-@pytest.mark.parametrize("domain", stories([RUGBY, STOCK]), ids=["elsewhere", "at the gateway"])
+@pytest.mark.parametrize("domain", scenarios([RUGBY, STOCK]), ids=["elsewhere", "at the gateway"])
 def test_a_disk_that_is_full_there_has_it_later(domain: str) -> None:
     it = Pair()
     master = it.tern if domain == RUGBY else it.gull

@@ -32,7 +32,7 @@ def test_the_nth_message_has_the_count_n_whatever_it_came_with() -> None:
     bench.give(jobs(4, first=4), indices=[1, 3])
     taken = bench.take(9)
     assert counts(taken) == [1, 2, 3, 4, 5] and bench.it.take_message() is None
-    assert [lot.numbers()[place] for lot, place in taken] == [1, 2, 3, 5, 7]
+    assert [delivered.numbers()[place] for delivered, place in taken] == [1, 2, 3, 5, 7]
 
 
 def test_a_batch_is_what_came_together_but_for_what_was_taken_singly() -> None:
@@ -211,8 +211,8 @@ def test_what_waits_is_not_begun_by_who_stood_still_for_longer_than_its_lease(is
     with pytest.raises(LeaseOver):
         bench.say(ACK, one)
     bench.give(jobs(1, first=2), tries=b"\1")
-    [(lot, _)] = bench.take(9)
-    assert lot.tries == b"\1", "it says that it was given before"
+    [(delivered, _)] = bench.take(9)
+    assert delivered.tries == b"\1", "it says that it was given before"
 
 
 def test_nor_is_what_lay_in_the_socket_meanwhile() -> None:

@@ -198,7 +198,7 @@ def test_wherever_the_connection_breaks_each_word_is_heard_once_in_the_end(cut: 
     for settle in last:
         bench.answer(settle)
     assert [result(each) for each in promises] == [None] * 3
-    assert not bench.it.settling.owes and not bench.it._inbox.lots
+    assert not bench.it.settling.owes and not bench.it._inbox.envelopes
     assert bench.lose().held == ()
 
 

@@ -18,7 +18,7 @@ def test_leaving_it_says_what_was_begun_after_what_was_said() -> None:
     bench.give(jobs(5))
     one, other = bench.take(2)
     acked = bench.say(ACK, one)
-    left = bench.core.queues.leave(bench.it)
+    left = bench.core.queues.end_consumption(bench.it)
     assert left is not None and bench.it.take_message() is None
     bench.wait()
     said = [s for s in bench.sent() if isinstance(s, c.Settle | c.Consume)]
@@ -38,7 +38,7 @@ def test_what_was_said_before_it_was_left_is_said_again_when_the_connection_brea
     bench.give(jobs(3))
     one, _ = bench.take(2)
     acked = bench.say(ACK, one)
-    left = bench.core.queues.leave(bench.it)
+    left = bench.core.queues.end_consumption(bench.it)
     bench.wait()
     asked = bench.lose()
     assert result(left) is None, "nobody waits for a node that is away"
@@ -61,7 +61,7 @@ def test_left_while_the_node_is_away_it_is_told_later() -> None:
     bench.give(jobs(3))
     bench.take(2)
     bench.core.on_disconnected(bench.context.now, bench.core.line.key)
-    assert bench.core.queues.leave(bench.it) is None
+    assert bench.core.queues.end_consumption(bench.it) is None
     bench.again_with(WELCOME)
     [asked] = bench.all(c.Consume)
     assert (asked.credit, asked.begun) == (0, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesh.features.queues.model.consumers.groups import MessageGroups
-from tests.mesh.features.queues.model.making import WALL, lot, numbers, queue, taker
+from tests.mesh.features.queues.model.making import WALL, numbers, queue, queued, taker
 
 LINE, OTHER = ["to heron"], ["to egret"]
 
@@ -64,7 +64,7 @@ def test_of_a_group_that_is_gone_nothing_waits() -> None:
 
 def test_a_queue_says_what_of_a_group_waits() -> None:
     """The state of the group is followed through a put, a delayed put, a delivery, a move and its return."""
-    first, late, last = (lot(n, put=(5, delay, "joe")) for n, delay in ((1, 0), (2, 5000), (3, 0)))
+    first, late, last = (queued(n, put=(5, delay, "joe")) for n, delay in ((1, 0), (2, 5000), (3, 0)))
     it = queue(first, late)
     assert it.backlog.groups.follows("joe", 1, None)
     it.moving.start_transfer(first, list(first.ready), b"heron", 1)
@@ -72,7 +72,7 @@ def test_a_queue_says_what_of_a_group_waits() -> None:
     assert it.backlog.groups.follows("joe", 1, None)
     it.moving.came_back(first, it.moving.record_refused_transfer(first, b"heron", 1, is_sure=True))
     assert not it.backlog.groups.follows("joe", 1, None)
-    it.consumers.open(taker())
+    it.consumers.add_consumer(taker())
     assert numbers(it) == [1, 3] and it.backlog.groups.follows("joe", 0, None)
     it.tick(6.0, WALL + 6 * 10**9)
     assert not it.backlog.groups.follows("joe", 0, None)

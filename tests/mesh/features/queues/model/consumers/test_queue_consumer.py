@@ -3,13 +3,13 @@
 from math import inf
 
 from mesh.features.queues.model.consumers.queue_consumer import LAPSED
-from mesh.features.queues.model.lots.ready_index import FIRST
-from tests.mesh.features.queues.model.making import given, lot, queue, taker
+from mesh.features.queues.model.envelopes.ready_index import FIRST
+from tests.mesh.features.queues.model.making import given, queue, queued, taker
 
 
 def test_room_is_credit_less_what_is_held_and_none_while_paused_or_away() -> None:
-    joe, it = taker(credit=3), queue(lot(1, 2))
-    it.consumers.open(joe)
+    joe, it = taker(credit=3), queue(queued(1, 2))
+    it.consumers.add_consumer(joe)
     assert given(it) == [("joe", [(1, 2)])] and (joe.busy, joe.room) == (2, 1)
     joe.credit = 1
     assert joe.room == 0
@@ -24,17 +24,17 @@ def test_room_is_credit_less_what_is_held_and_none_while_paused_or_away() -> Non
 
 def test_a_taker_looks_again_at_places_that_it_has_passed_and_only_there() -> None:
     joe = taker()
-    assert joe.place(5) == FIRST and joe.place_on_disk(5) == 0
+    assert joe.searched_up_to(5) == FIRST and joe.place_on_disk(5) == 0
     joe.passed[5] = (10, b"s", 4)
     joe.look_again(5, (10, b"s", 5))
-    assert joe.place(5) == (10, b"s", 4)
+    assert joe.searched_up_to(5) == (10, b"s", 4)
     joe.look_again(5, (9, b"s", 7))
-    assert joe.place(5) == (9, b"s", 6)
+    assert joe.searched_up_to(5) == (9, b"s", 6)
 
 
 def test_what_lapsed_may_be_settled_once_and_the_oldest_is_forgotten() -> None:
-    joe, it = taker(credit=2 * LAPSED), queue(lot(1, LAPSED + 2))
-    it.consumers.open(joe)
+    joe, it = taker(credit=2 * LAPSED), queue(queued(1, LAPSED + 2))
+    it.consumers.add_consumer(joe)
     assert given(it)
     for run in joe.holding.settle(1, LAPSED + 2):
         joe.lapse(run)

@@ -36,7 +36,7 @@ def test_a_clock_that_goes_back_makes_no_more_of_it() -> None:
 def test_settled_messages_count_in_both_rates_of_which_the_pace_follows_sooner() -> None:
     it = QueueTraffic()
     for second in range(1, 4):
-        it.settled(10, float(second))
+        it.count_settled(10, float(second))
     assert it.finished == 30
     assert 5 < it.pace.value(3.0) <= 20 and it.leaves.value(3.0) < it.pace.value(3.0)
     assert it.arrives.value(3.0) == 0.0

@@ -11,7 +11,7 @@ import pytest
 from mesh.features.queues.model.looking.reasons import LONG, SHOWN, reasons
 from mesh.features.queues.model.moves.queue_report import QueueReport
 from tests.mesh.features.queues.model import making
-from tests.mesh.features.queues.model.making import lot, queue, taker
+from tests.mesh.features.queues.model.making import queue, queued, taker
 
 NO_WAY = "this node is being drained, and no other node can accept messages now"
 CANCEL = "(`mesh drain --cancel` at that node ends the drain)"
@@ -41,7 +41,7 @@ def why(
 def test_what_is_elsewhere(
     terms: dict[str, Any], others: dict[str, QueueReport], closed: Collection[str], text: str
 ) -> None:
-    (found,) = why(queue(lot(1, 3), **terms), others, closed).items()
+    (found,) = why(queue(queued(1, 3), **terms), others, closed).items()
     assert found[0].startswith("no consumer is here; ") and text in found[0] and found[1] == 3
 
 
@@ -60,15 +60,15 @@ def test_what_is_elsewhere(
 def test_where_it_goes_when_the_node_is_drained(
     ways_out: list[str], closed: Collection[str], drained: Collection[str], text: str
 ) -> None:
-    it = queue(lot(1, 3))
+    it = queue(queued(1, 3))
     assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out, drained=drained)) == [(3, text, False)]
-    own = queue(lot(1, 3), scope="node")
+    own = queue(queued(1, 3), scope="node")
     assert "no consumer is here" in next(reasons(own, {}, (), 0.0, ways_out=[]))[1]
 
 
 def test_each_message_has_one_reason_but_what_is_gone() -> None:
-    it = queue(lot(1, 4, kinds="abcc"), lot(5, put=(5, 60_000, "")))
-    it.consumers.open(taker("joe", 1, "kind == 'c'"))
+    it = queue(queued(1, 4, kinds="abcc"), queued(5, put=(5, 60_000, "")))
+    it.consumers.add_consumer(taker("joe", 1, "kind == 'c'"))
     making.given(it)
     found = why(it)
     assert sum(found.values()) == it.backlog.messages == 5
@@ -82,8 +82,8 @@ def test_each_message_has_one_reason_but_what_is_gone() -> None:
 
 
 def test_who_is_away_takes_nothing() -> None:
-    it, joe = queue(lot(1)), taker("joe")
-    it.consumers.open(joe)
+    it, joe = queue(queued(1)), taker("joe")
+    it.consumers.add_consumer(joe)
     assert "about to be delivered" in next(iter(why(it)))
     joe.away = 1.0
     assert next(iter(why(it))).startswith("no consumer is here")
@@ -96,7 +96,7 @@ def test_words_are_short_and_printable_whatever_others_say() -> None:
         f"node{n}\x1b[1m": QueueReport(5, selectors=("\x1b[1m" + "x" * 3000,), is_any=False)
         for n in range(100)
     }
-    (text,) = why(queue(lot(1)), others)
+    (text,) = why(queue(queued(1)), others)
     assert "\x1b" not in text and len(text) < (2 * SHOWN + 2) * (LONG + 20)
     assert "and 96 more" in text
 
@@ -105,4 +105,4 @@ def test_words_are_short_and_printable_whatever_others_say() -> None:
 def test_messages_that_no_consumer_here_or_elsewhere_accepts_are_a_cause(
     others: dict[str, QueueReport], is_cause: bool
 ) -> None:
-    assert [why.is_cause for why in reasons(queue(lot(1, 3)), others, (), 0.0)] == [is_cause]
+    assert [why.is_cause for why in reasons(queue(queued(1, 3)), others, (), 0.0)] == [is_cause]

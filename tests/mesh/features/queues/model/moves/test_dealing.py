@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.features.queues.model.lots.queued_envelope import LotKey, QueuedEnvelope
+from mesh.features.queues.model.envelopes.queued_envelope import EnvelopeKey, QueuedEnvelope
 from mesh.features.queues.model.moves import dealing
 from mesh.features.queues.model.moves.dealing import DealtPiece, ReadyScan
 from mesh.features.queues.model.moves.queue_report import Matching, matching_here
@@ -18,7 +18,7 @@ from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.model.selecting.selector import Selector
 from mesh.values import Headers
 from tests.mesh.features.queues.model import making
-from tests.mesh.features.queues.model.making import lot, queue, taker
+from tests.mesh.features.queues.model.making import queue, queued, taker
 
 A, B, C = (bytes([n]) * 16 for n in (1, 2, 3))
 ALL, NONE = Matching(None), Matching(())
@@ -73,11 +73,11 @@ def test_ten_that_are_stranded_go_in_turn(
     sizes: list[int], moves: list[Move], found: dict[bytes, list[int]]
 ) -> None:
     firsts = [1 + sum(sizes[:i]) for i in range(len(sizes))]
-    assert dealt(queue(*map(lot, firsts, sizes)), *moves) == found
+    assert dealt(queue(*map(queued, firsts, sizes)), *moves) == found
 
 
 def test_what_somebody_here_takes_goes_only_to_who_has_nothing_to_do() -> None:
-    it = queue(lot(1, 6, kinds="ababab"))
+    it = queue(queued(1, 6, kinds="ababab"))
     here = wants("a")
     assert dealt(it, stranded(A, 9), starving(B, 9), here=here) == {A: [2, 4, 6], B: [1, 3, 5]}
     assert dealt(it, stranded(A, 9), starving(A, 9), here=here) == {A: [2, 4, 6]}
@@ -86,15 +86,15 @@ def test_what_somebody_here_takes_goes_only_to_who_has_nothing_to_do() -> None:
 
 
 def test_everybody_gets_what_he_takes() -> None:
-    it = queue(lot(1, 6, kinds="abcabc"))
+    it = queue(queued(1, 6, kinds="abcabc"))
     moves = [stranded(node, 9) for node in (A, B, C)]
     assert dealt(it, *moves, A=wants("a"), B=wants("b"), C=NONE) == {A: [1, 4], B: [2, 5]}
     assert dealt(it, *moves, A=wants("a"), B=wants("a"), C=wants("x")) == {A: [1], B: [4]}
 
 
 def test_what_is_of_a_group_goes_to_its_home_alone_and_not_while_somebody_has_some() -> None:
-    lots = [lot(n, put=(5, 0, f"g{n % 3}")) for n in range(1, 10)]
-    it = queue(*lots)
+    envelopes = [queued(n, put=(5, 0, f"g{n % 3}")) for n in range(1, 10)]
+    it = queue(*envelopes)
     found = dealt(it, *(stranded(node, 9) for node in (A, B, C)))
     assert sorted(n for some in found.values() for n in some) == list(range(1, 10))
     homes = {n % 3: node for node, some in found.items() for n in some}
@@ -104,14 +104,14 @@ def test_what_is_of_a_group_goes_to_its_home_alone_and_not_while_somebody_has_so
     elsewhere = dealt(it, *(stranded(node, 9) for node in others))
     assert not {1, 4, 7} & {n for some in elsewhere.values() for n in some}
     joe = taker("joe", credit=1)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     making.given(it)
     gone = {n for some in dealt(it, *(stranded(node, 9) for node in (A, B, C))).values() for n in some}
     assert gone == {2, 5, 8, 3, 6, 9}
 
 
 def test_the_last_one_of_a_group_goes_home_though_the_move_is_to_another_node() -> None:
-    it = queue(lot(1, put=(5, 0, "joe")))
+    it = queue(queued(1, put=(5, 0, "joe")))
     known = {A: ALL, B: ALL, C: ALL}
     (home,) = dealt(it, *(stranded(node, 1) for node in known))
     other = next(node for node in known if node != home)
@@ -122,7 +122,7 @@ def test_the_last_one_of_a_group_goes_home_though_the_move_is_to_another_node() 
 
 
 def test_a_group_is_at_home_where_its_messages_are_taken() -> None:
-    it = queue(lot(1, 2, put=(5, 0, "joe"), kinds="xy"))
+    it = queue(queued(1, 2, put=(5, 0, "joe"), kinds="xy"))
     for node, other in ((A, B), (B, A)):
         known = {node: wants("x"), other: wants("z")}
         moves = [stranded(A, 9), stranded(B, 9)]
@@ -130,9 +130,9 @@ def test_a_group_is_at_home_where_its_messages_are_taken() -> None:
 
 
 def test_what_has_moved_too_often_stays() -> None:
-    one = lot(1)
+    one = queued(1)
     one.moves, one.came = MOST, NOW
-    it = queue(one, lot(2))
+    it = queue(one, queued(2))
     assert dealt(it, stranded(A, 9)) == {A: [2]}
     assert dealt(it, stranded(A, 9), now=NOW + APART) == {A: [1, 2]}
     one.moves = 1
@@ -143,37 +143,39 @@ def test_what_has_moved_too_often_stays() -> None:
 
 
 def test_how_much_is_stranded() -> None:
-    it = queue(lot(1, 6, kinds="aabbbc"))
+    it = queue(queued(1, 6, kinds="aabbbc"))
     assert [ReadyScan(it, here, {}).stranded for here in (NONE, ALL, wants("a"), wants("a", "b"))] == [
         6,
         0,
         4,
         1,
     ]
-    it.consumers.open(taker("joe", 10, "kind == 'b'"))
+    it.consumers.add_consumer(taker("joe", 10, "kind == 'b'"))
     assert ReadyScan(it, matching_here(it.consumers.eligible()), {}).stranded == 3
     assert ReadyScan(it, NONE, {}).is_whole
 
 
 def test_a_look_goes_on_behind_what_is_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dealing, "SEEN", 4)
-    it = queue(*(lot(n, put=(9 if n < 3 else 5, 0, ""), kinds="x") for n in range(1, 9)), lot(9, kinds="a"))
-    here, place, met = wants("y"), dict[int, LotKey](), list[list[int]]()
+    it = queue(
+        *(queued(n, put=(9 if n < 3 else 5, 0, ""), kinds="x") for n in range(1, 9)), queued(9, kinds="a")
+    )
+    here, place, met = wants("y"), dict[int, EnvelopeKey](), list[list[int]]()
     for _ in range(4):
         look = ReadyScan(it, here, place)
-        met.append([each.lot.envelope.first for each in look.seen])
+        met.append([each.queued.envelope.first for each in look.seen])
         if found := numbers(look.deal([stranded(A, 9)], {A: wants("a")}, NOW)):
             assert found == {A: [9]} and not look.is_whole
             break
-        place = look.place()
+        place = look.next_start()
     assert met == [[1, 2, 3, 4], [5, 6, 7, 8], [9]]
-    assert look.place() == {}
+    assert look.next_start() == {}
     assert not ReadyScan(it, here, {}).is_whole and ReadyScan(it, here, {}).stranded == 4
 
 
 def test_a_look_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dealing, "DEALT", 10)
-    it = queue(*(lot(n) for n in range(1, 100)))
+    it = queue(*(queued(n) for n in range(1, 100)))
     look = ReadyScan(it, NONE, {})
     assert len(look.seen) == 10 and look.stranded == 99 and not look.is_whole
     assert len(ReadyScan(it, NONE, {}, 3).seen) == 3 and len(ReadyScan(it, NONE, {}, 2**63).seen) == 10
@@ -193,12 +195,12 @@ tastes = st.sampled_from([ALL, NONE, wants("a"), wants("b"), wants("a", "c")])
 def test_nobody_gets_too_much_or_what_he_does_not_take(
     contents: list[str], moves: list[Move], here: Matching, takers: dict[bytes, Matching]
 ) -> None:
-    lots, first = list[QueuedEnvelope](), 1
+    envelopes, first = list[QueuedEnvelope](), 1
     for text in contents:
-        lots.append(lot(first, len(text), kinds=text))
+        envelopes.append(queued(first, len(text), kinds=text))
         first += len(text)
     every: dict[int, Any] = dict(enumerate("".join(contents), 1))
-    found = numbers(ReadyScan(queue(*lots), here, {}).deal(moves, takers, NOW))
+    found = numbers(ReadyScan(queue(*envelopes), here, {}).deal(moves, takers, NOW))
     given_out = Counter(n for some in found.values() for n in some)
     assert all(times == 1 for times in given_out.values())
     for node, some in found.items():

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.features.queues.model.declared.definition import Distribution
-from mesh.features.queues.model.lots.counts import count
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.counts import count
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves import distribution
 from mesh.features.queues.model.moves.distribution import Distributing
 from mesh.features.queues.model.moves.queue_report import Matching
@@ -27,9 +27,9 @@ def wants(*kinds: str) -> Matching:
     return Matching([Selector(f"kind == '{kind}'") for kind in kinds])
 
 
-def lot(n: int = 1, first: int = 1, **more: Any) -> QueuedEnvelope:
+def queued(n: int = 1, first: int = 1, **more: Any) -> QueuedEnvelope:
     """Return a queued envelope that has just been put."""
-    made = making.lot(first, n, **more)
+    made = making.queued(first, n, **more)
     making.queue(made)
     return made
 
@@ -78,14 +78,14 @@ def test_where_ten_messages_go(
     homes: list[bytes] | None,
     shares: dict[bytes, list[int]],
 ) -> None:
-    assert numbers(Distributing(ME).shares(mode, lot(10), takers, homes)) == shares
+    assert numbers(Distributing(ME).shares(mode, queued(10), takers, homes)) == shares
 
 
 def test_B5_one_gets_the_even_ones_and_the_other_the_odd_ones_one_by_one_and_together() -> None:
     for sizes in ([1] * 100, [100], [3] * 33 + [1], [1, 98, 1]):
         it, found, first = Distributing(ME), dict[bytes, list[int]](), 1
         for n in sizes:
-            for node, some in numbers(it.shares("local", lot(n, first), {A: ALL, B: ALL})).items():
+            for node, some in numbers(it.shares("local", queued(n, first), {A: ALL, B: ALL})).items():
                 found.setdefault(node, []).extend(some)
             first += n
         assert found == {A: list(range(1, 100, 2)), B: list(range(2, 101, 2))}
@@ -94,15 +94,15 @@ def test_B5_one_gets_the_even_ones_and_the_other_the_odd_ones_one_by_one_and_tog
 def test_C1_of_ten_that_are_put_one_by_one_each_of_five_gets_two() -> None:
     it, found = Distributing(ME), Counter[bytes]()
     for n in range(1, 11):
-        found.update(it.shares("round_robin", lot(1, n), dict.fromkeys([ME, A, B, C, D], ALL)).keys())
+        found.update(it.shares("round_robin", queued(1, n), dict.fromkeys([ME, A, B, C, D], ALL)).keys())
     assert found == {A: 2, B: 2, C: 2, D: 2}  # two have stayed here
 
 
 def test_B20_nothing_goes_where_nobody_wants_it() -> None:
     it, takers = Distributing(ME), {ME: NONE, A: wants("r")}
-    assert it.shares("local", lot(100, kinds="b" * 100), takers) == {}
-    assert it.shares("local", lot(1, 101, kinds="r"), takers) == {A: [(101, 101)]}
-    assert it.shares("local", lot(4, 102, kinds="brrb"), takers) == {A: [(103, 104)]}
+    assert it.shares("local", queued(100, kinds="b" * 100), takers) == {}
+    assert it.shares("local", queued(1, 101, kinds="r"), takers) == {A: [(101, 101)]}
+    assert it.shares("local", queued(4, 102, kinds="brrb"), takers) == {A: [(103, 104)]}
 
 
 @pytest.mark.parametrize(
@@ -120,27 +120,29 @@ def test_B20_nothing_goes_where_nobody_wants_it() -> None:
 def test_each_message_goes_to_one_who_selects_it(
     takers: dict[bytes, Matching], shares: dict[bytes, list[int]]
 ) -> None:
-    assert numbers(Distributing(ME).shares("local", lot(6, kinds="ababcc"), takers)) == shares
+    assert numbers(Distributing(ME).shares("local", queued(6, kinds="ababcc"), takers)) == shares
 
 
 def test_what_alternates_does_not_upset_the_turn() -> None:
     takers = {A: wants("a"), B: wants("a"), C: wants("b"), D: wants("b")}
-    found = numbers(Distributing(ME).shares("local", lot(8, kinds="abababab"), takers))
+    found = numbers(Distributing(ME).shares("local", queued(8, kinds="abababab"), takers))
     assert found == {A: [1, 5], B: [3, 7], C: [2, 6], D: [4, 8]}
 
 
 def test_by_key_and_priority_too() -> None:
     takers = {A: Matching([Selector("priority > 7")]), B: Matching([Selector("key == 'jobs'")])}
     it = Distributing(ME)
-    assert set(it.shares("local", lot(2, put=(9, 0, "")), takers)) == {A, B}
-    assert set(it.shares("local", lot(2, put=(3, 0, "")), takers)) == {B}
+    assert set(it.shares("local", queued(2, put=(9, 0, "")), takers)) == {A, B}
+    assert set(it.shares("local", queued(2, put=(3, 0, "")), takers)) == {B}
 
 
 def home(it: Distributing, mode: Distribution, group: str, *others: bytes) -> bytes:
     """Return the one node to which all messages of a group go that are put here."""
-    lots = [lot(3, first, put=(5, 0, group)) for first in (1, 4, 7)]
+    envelopes = [queued(3, first, put=(5, 0, group)) for first in (1, 4, 7)]
     takers = dict.fromkeys(others, ALL)
-    (one,) = {tuple(it.shares(mode, each, takers, others if mode == "strict" else None)) for each in lots}
+    (one,) = {
+        tuple(it.shares(mode, each, takers, others if mode == "strict" else None)) for each in envelopes
+    }
     return one[0] if one else ME
 
 
@@ -161,15 +163,15 @@ def test_a_group_is_at_home_here_too() -> None:
 
 
 def test_what_is_delayed_or_gone_stays() -> None:
-    assert Distributing(ME).shares("local", lot(3, put=(5, 1000, "")), {A: ALL}) == {}
-    it = lot(5)
+    assert Distributing(ME).shares("local", queued(3, put=(5, 1000, "")), {A: ALL}) == {}
+    it = queued(5)
     it.take_out([(2, 3)])
     assert Distributing(ME).shares("local", it, {A: ALL}) == {A: [(1, 1), (4, 5)]}
 
 
 def test_of_what_was_cut_the_right_messages_are_looked_at() -> None:
-    whole = lot(6, kinds="ababab")
-    whole.parcel.envelope = whole.envelope.cut([1, 2, 5])
+    whole = queued(6, kinds="ababab")
+    whole.stored.envelope = whole.envelope.cut([1, 2, 5])
     whole.take_out([(1, 1), (4, 5)])
     assert numbers(Distributing(ME).shares("local", whole, {A: wants("b")})) == {A: [2, 6]}
 
@@ -178,7 +180,7 @@ def test_turns_of_nodes_that_come_and_go_are_not_kept_for_ever(monkeypatch: pyte
     monkeypatch.setattr(distribution, "REMEMBERED", 10)
     it = Distributing(ME)
     for n in range(100):
-        it.shares("local", lot(1), {A: ALL, n.to_bytes(16): ALL})
+        it.shares("local", queued(1), {A: ALL, n.to_bytes(16): ALL})
         assert len(it._turns) <= 10
 
 
@@ -200,7 +202,7 @@ def test_a_message_goes_to_one_node_that_takes_it(
 ) -> None:
     it = Distributing(ME)
     for text in envelopes:
-        shares = it.shares(mode, lot(len(text), kinds=text, put=(5, 0, group)), takers, homes)
+        shares = it.shares(mode, queued(len(text), kinds=text, put=(5, 0, group)), takers, homes)
         where = {n: node for node, some in numbers(shares).items() for n in some}
         assert ME not in shares and all(shares.values()) and where.keys() <= set(range(1, len(text) + 1))
         assert len(where) == sum(map(count, shares.values()))  # none goes to two nodes

@@ -28,14 +28,14 @@ from mesh.values import NO_HEADERS, Headers
 from mesh.wire.codec import pack
 from mesh.wire.limits import LARGEST_NUMBER, NOTE
 from tests.each import each
-from tests.mesh.features.queues.model.making import lot, taker
+from tests.mesh.features.queues.model.making import queued, taker
 
 RED = Headers([("colour", "red")])
 WANTS_RED = "colour == 'red'"
 
 
 def busy(it: QueueConsumer, n: int) -> QueueConsumer:
-    it.holding.add_delivery(lot(1, n), [(1, n)], inf)
+    it.holding.add_delivery(queued(1, n), [(1, n)], inf)
     return it
 
 

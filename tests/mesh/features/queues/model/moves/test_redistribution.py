@@ -24,7 +24,7 @@ from mesh.features.queues.model.moves.redistribution import (
     moves,
 )
 from mesh.wire.limits import LARGEST_NUMBER
-from tests.mesh.features.queues.model.making import lot
+from tests.mesh.features.queues.model.making import queued
 
 A, B, C = (bytes([n]) * 16 for n in (1, 2, 3))
 NOW = 1000.0
@@ -235,14 +235,14 @@ def test_nobody_gets_what_he_does_not_want(
     ],
 )
 def test_how_often_a_message_moves(times: int, after: float, stranded: bool, starving: bool) -> None:
-    one = lot()
+    one = queued()
     one.moves, one.came = times, NOW
     assert may_move(one, True, NOW + after) is stranded
     assert may_move(one, False, NOW + after) is starving
 
 
 def test_what_was_put_here_moves_at_once_and_what_is_of_a_group_only_when_nobody_takes_it() -> None:
-    one, grouped = lot(), lot(put=(5, 0, "g"))
+    one, grouped = queued(), queued(put=(5, 0, "g"))
     assert may_move(one, True, 0.0) and may_move(one, False, 0.0)
     assert may_move(grouped, True, 0.0) and not may_move(grouped, False, inf)
 

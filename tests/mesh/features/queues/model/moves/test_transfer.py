@@ -45,7 +45,7 @@ def test_what_did_not_reach_the_disk_was_not_taken() -> None:
     come.classify(3, 1, is_again=False)
     come.accept_number(3)
     assert come.classify(3, 1, is_again=True) is PieceVerdict.COMING
-    come.withdraw(3)
+    come.withdraw_number(3)
     assert come.classify(3, 1, is_again=True) is PieceVerdict.NEW and not come
 
 
@@ -67,4 +67,4 @@ def test_a_row_that_is_none_is_refused(row: bytes) -> None:
 
 def test_numbers_of_a_boot_are_above_all_of_the_one_before_and_can_be_stored() -> None:
     out = Outgoing[str](first_of_boot(3))
-    assert out.begin("a") == first_of_boot(3) < out.next < first_of_boot(4) < LARGEST_NUMBER
+    assert out.assign_number("a") == first_of_boot(3) < out.next_number < first_of_boot(4) < LARGEST_NUMBER

@@ -6,7 +6,7 @@ import pytest
 
 from mesh.features.queues.model.moves.transfer import PieceVerdict
 from tests.mesh.features.queues.model.moves.test_transfer_orders import SOON, Disk, Law, Side, World, explored
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 
 class EarlyLow(Law):
@@ -95,11 +95,11 @@ class SureOfOthers(Law):
 MISTAKES = [EarlyLow, BeginsAgain, AnswersEarly, SendsEarly, ReadyEarly, LateWords, Forgets]
 
 
-@pytest.mark.parametrize("law", stories(MISTAKES, 3))
+@pytest.mark.parametrize("law", scenarios(MISTAKES, 3))
 def test_a_mistake_is_found(law: type[Law]) -> None:
     assert explored(law(), moves=2, boots=2, most=SOON)[1]
 
 
-@pytest.mark.parametrize("law", stories([SureOfOthers, SureAgain, SureOfItself], 2))
+@pytest.mark.parametrize("law", scenarios([SureOfOthers, SureAgain, SureOfItself], 2))
 def test_a_mistake_after_a_fault_is_found(law: type[Law]) -> None:
     assert explored(law(1), moves=2, boots=1, faults=1)[1]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mesh.features.queues.model.moves.transfer import IncomingPieces, Outgoing, PieceVerdict, first_of_boot
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 LONG = 4  # items on one wire; more show nothing new
 SOON = 3_000  # states that suffice to find most planted mistakes
@@ -129,7 +129,7 @@ class Law:
     def begin(self, world: World, i: int) -> None:
         side = world.sides[i]
         side.is_ready = False
-        side.due.append(("going", side.out.begin(side.is_marked), side.is_marked))
+        side.due.append(("going", side.out.assign_number(side.is_marked), side.is_marked))
 
     def commit(self, world: World, i: int) -> None:
         side = world.sides[i]
@@ -316,14 +316,14 @@ def explored(law: Law, moves: int, boots: int, faults: int = 0, most: float = in
     return len(seen), ""
 
 
-@pytest.mark.parametrize("most", stories([SOON // 2, inf]))
+@pytest.mark.parametrize("most", scenarios([SOON // 2, inf]))
 def test_no_order_loses_or_doubles_it(most: float) -> None:
     states, what = explored(Law(), moves=2, boots=2, most=most)
     assert states > 1_000
     assert not what
 
 
-@pytest.mark.parametrize("most", stories([SOON // 2, inf]))
+@pytest.mark.parametrize("most", scenarios([SOON // 2, inf]))
 def test_of_two_copies_one_says_so_whatever_became_of_a_disk(most: float) -> None:
     states, what = explored(Law(1), moves=2, boots=1, faults=1, most=most)
     assert states > 1_000

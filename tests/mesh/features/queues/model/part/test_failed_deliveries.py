@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.features.queues.model.part.failed_deliveries import EXPIRED, TRIED
-from tests.mesh.features.queues.model.making import WALL, lot, numbers, queue, taker
+from tests.mesh.features.queues.model.making import WALL, numbers, queue, queued, taker
 
 S = 10**9
 
@@ -12,10 +12,10 @@ S = 10**9
 def test_with_a_delivery_that_is_not_known_no_attempt_is_told_beyond_those_that_its_queue_allows(
     most: int,
 ) -> None:
-    a = lot(1)
+    a = queued(1)
     a.may_have_been_given([(1, 1)])
     it, joe = queue(a, max_attempts=most), taker(credit=1)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     attempts = []
     for count in range(1, most + 1):
         assert numbers(it) == [1]
@@ -25,9 +25,9 @@ def test_with_a_delivery_that_is_not_known_no_attempt_is_told_beyond_those_that_
 
 
 def test_after_so_many_attempts_it_is_dead_and_leaves_when_it_is_buried() -> None:
-    a = lot(1, 2)
+    a = queued(1, 2)
     it, joe = queue(a, max_attempts=2), taker(credit=1)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     for count in (1, 2):
         assert numbers(it) == [1]
         it.deliveries.nack(joe, count, count, 0.0, 0.0, WALL)
@@ -39,8 +39,11 @@ def test_after_so_many_attempts_it_is_dead_and_leaves_when_it_is_buried() -> Non
 
 
 def test_what_has_waited_too_long_is_dead_and_what_somebody_has_is_not() -> None:
-    it, joe = queue(lot(1, expires=WALL + 2 * S), lot(2, expires=WALL + 2 * S), lot(3)), taker(credit=1)
-    it.consumers.open(joe)
+    it, joe = (
+        queue(queued(1, expires=WALL + 2 * S), queued(2, expires=WALL + 2 * S), queued(3)),
+        taker(credit=1),
+    )
+    it.consumers.add_consumer(joe)
     assert numbers(it, 1.0) == [1]
     it.tick(2.5, WALL + 5 * S // 2)
     assert [(dead.runs, dead.code) for dead in it.failures.dead] == [([(2, 2)], EXPIRED)]
@@ -49,8 +52,8 @@ def test_what_has_waited_too_long_is_dead_and_what_somebody_has_is_not() -> None
 
 
 def test_what_somebody_has_when_its_time_is_over_dies_when_he_gives_it_back() -> None:
-    it, joe = queue(lot(1, 2, expires=WALL + 2 * S)), taker(credit=1)
-    it.consumers.open(joe)
+    it, joe = queue(queued(1, 2, expires=WALL + 2 * S)), taker(credit=1)
+    it.consumers.add_consumer(joe)
     assert numbers(it) == [1]
     it.tick(2.5, WALL + 5 * S // 2)
     assert [dead.runs for dead in it.failures.dead] == [[(2, 2)]]
@@ -60,7 +63,7 @@ def test_what_somebody_has_when_its_time_is_over_dies_when_he_gives_it_back() ->
 
 
 def test_a_queue_may_say_how_long_anything_waits() -> None:
-    it = queue(lot(1, 2), expiry=10.0)
+    it = queue(queued(1, 2), expiry=10.0)
     it.tick(9.0, WALL + 9 * S)
     assert not it.failures.dead
     it.tick(11.0, WALL + 11 * S)
@@ -68,23 +71,23 @@ def test_a_queue_may_say_how_long_anything_waits() -> None:
 
 
 def test_what_may_have_been_given_is_told_so_and_loses_no_attempt() -> None:
-    a = lot(1, 2)
+    a = queued(1, 2)
     a.may_have_been_given([(1, 1)])
     it, joe = queue(a, max_attempts=2), taker()
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     assert (numbers(it), a.column([(1, 2)])) == ([1, 2], b"\x01\x00")
     it.deliveries.nack(joe, 1, 2, 0.0, 0.0, WALL)
-    b = lot(1, 2)
-    b.restore(a.row())
+    b = queued(1, 2)
+    b.restore_state(a.row())
     assert (numbers(it), a.column([(1, 2)]), b.column([(1, 2)])) == ([1, 2], b"\x02\x01", b"\x02\x01")
     it.deliveries.nack(joe, 3, 4, 0.0, 0.0, WALL)
     assert numbers(it) == [] and [dead.runs for dead in it.failures.dead] == [[(1, 2)]]
 
 
 def test_dead_messages_stay_in_the_backlog_until_their_dead_letter_is_stored() -> None:
-    a, joe = lot(1, 3), taker()
+    a, joe = queued(1, 3), taker()
     it = queue(a, max_attempts=1)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     numbers(it)
     it.deliveries.nack(joe, 1, 2, 0.0, 0.0, WALL)
     assert (it.failures.dying, it.failures.died, it.failures.redelivered) == (2, 2, 2)

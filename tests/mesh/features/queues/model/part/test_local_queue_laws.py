@@ -8,10 +8,10 @@ import pytest
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
-from mesh.features.queues.model.lots import disk_index
-from mesh.features.queues.model.lots.counts import numbers_of
-from mesh.features.queues.model.lots.disk_index import Wish
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes import disk_index
+from mesh.features.queues.model.envelopes.counts import numbers_of
+from mesh.features.queues.model.envelopes.disk_index import Wish
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part import delivery_order, searching
 from mesh.features.queues.model.part.failed_deliveries import DeadMessages
 from mesh.features.queues.model.part.giving import deliver
@@ -19,8 +19,8 @@ from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.model.part.searching import Search
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
-from tests.mesh.features.queues.model.making import WALL, lot, taker
-from tests.seeds import stories
+from tests.mesh.features.queues.model.making import WALL, queued, taker
+from tests.seeds import scenarios
 
 Place = tuple[int, int]  # position and number
 STEPS = 120
@@ -28,11 +28,11 @@ REST = 60  # idle rounds: 30 s, longer than any delay
 
 
 def places(dead: DeadMessages) -> set[Place]:
-    return {(dead.lot.parcel.position, n) for n in numbers_of(dead.runs)}
+    return {(dead.queued.stored.position, n) for n in numbers_of(dead.runs)}
 
 
 @dataclass
-class Story:
+class Scenario:
     """A queue, and a record of each message as seen from outside."""
 
     dice: Random
@@ -64,7 +64,9 @@ class Story:
         self.at += 1
         kinds = "".join(self.dice.choice("ab") for _ in range(n * step))
         expires = self.dice.choice((0, 0, 0, WALL + int((self.now + 3) * 10**9)))
-        whole = lot(self.next, n * step, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
+        whole = queued(
+            self.next, n * step, self.at, put=(priority, delay, group), kinds=kinds, expires=expires
+        )
         new = QueuedEnvelope(StoredEnvelope(whole.envelope.cut(range(0, n * step, step)), self.at))
         self.all.update({(self.at, number): 0 for number in numbers_of(new.open())})
         self.kinds.update({(self.at, self.next + i): kind for i, kind in enumerate(kinds)})
@@ -79,16 +81,16 @@ class Story:
         """Complete the reads from disk."""
         while self.reading:
             priority, positions = self.reading.pop()
-            lots = [QueuedEnvelope(self.disk[position].parcel) for position in positions]
-            self.it.backlog.loaded(priority, lots, self.now, self.wall)
+            envelopes = [QueuedEnvelope(self.disk[position].stored) for position in positions]
+            self.it.backlog.loaded(priority, envelopes, self.now, self.wall)
         self.reading += filter(None, (self.it.order.to_load(), self.it.order.on_disk.void_to_load(self.wall)))
 
     def search(self) -> None:
         """Complete the reads for selectors."""
         while self.searching:
             it = self.searching.pop()
-            lots = [QueuedEnvelope(self.disk[position].parcel) for position in it.positions]
-            self.it.search.finish_read(it, lots, self.now, self.wall)
+            envelopes = [QueuedEnvelope(self.disk[position].stored) for position in it.positions]
+            self.it.search.finish_read(it, envelopes, self.now, self.wall)
         self.searching += filter(None, [self.it.search.next_read(self.now)])
 
     def come(self) -> None:
@@ -103,7 +105,7 @@ class Story:
         mine = [place for place, (who, _) in self.has.items() if who is old]
         kept = self.dice.sample(mine, self.dice.randint(0, min(credit, len(mine))))
         asked = [(b"p" * 16, (n, n)) for _, n in kept] + [(b"p" * 16, (10**6, 10**6))]
-        assert self.it.consumers.open(new, asked) == [len(kept) + 1]
+        assert self.it.consumers.add_consumer(new, asked) == [len(kept) + 1]
         for place in mine:
             del self.has[place]
         for count, place in enumerate(kept, 1):
@@ -139,7 +141,7 @@ class Story:
         self.now += self.dice.choice((0.1, 1.0))
         self.it.tick(self.now, self.wall)
         out = {
-            (run.lot.parcel.position, number)
+            (run.queued.stored.position, number)
             for t in self.it.takers.values()
             for run in t.holding
             for number in numbers_of(run.runs)
@@ -148,12 +150,12 @@ class Story:
 
     def go_elsewhere(self) -> None:
         """Move some ready messages to another node."""
-        if (first := next(self.it.order.next(), None)) is not None:
-            runs = first.first(self.dice.choice((1, 2, 10)))
+        if (first := next(self.it.order.ready_envelopes(), None)) is not None:
+            runs = first.first_ready(self.dice.choice((1, 2, 10)))
             number = len(self.going) + self.at * 1000 + self.dice.randrange(1000)
             if number not in self.going:
                 self.it.moving.start_transfer(first, runs, b"n", number)
-                places = [(first.parcel.position, n) for a, b in runs for n in range(a, b + 1)]
+                places = [(first.stored.position, n) for a, b in runs for n in range(a, b + 1)]
                 self.going[number] = first, places
 
     def hear(self) -> None:
@@ -182,7 +184,7 @@ class Story:
             moving = {place for _, places in self.going.values() for place in places}
             waits = {place for place in self.all if place not in self.done and place not in self.has} - moving
             dead = {
-                (d.lot.parcel.position, n)
+                (d.queued.stored.position, n)
                 for d in self.it.failures.dead
                 for a, b in d.runs
                 for n in range(a, b + 1)
@@ -199,7 +201,7 @@ class Story:
             column = its.column(runs)
             numbers = [n for first, last in runs for n in range(first, last + 1)]
             for i, number in enumerate(numbers):
-                place = its.parcel.position, number
+                place = its.stored.position, number
                 assert place not in self.has, "with two at once"
                 assert all(place not in places for _, places in self.going.values()), "given while it moves"
                 assert place not in self.done, "given though it is done"
@@ -231,7 +233,7 @@ class Story:
             assert bool(it.backlog.groups) == any(self.disk[position].group for position, _ in waits)
 
 
-@pytest.mark.parametrize("seed", stories(range(200), 16))
+@pytest.mark.parametrize("seed", scenarios(range(200), 16))
 def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery_order, "AHEAD", 2)
     monkeypatch.setattr(disk_index, "LOTS", 3)
@@ -239,57 +241,64 @@ def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: py
     monkeypatch.setattr(searching, "VAIN", 12)
     monkeypatch.setattr(searching, "IDLE", 5_000)
     memory = Memory((inf, 5_000)[seed % 2])
-    story = Story(Random(seed), LocalQueue("jobs", QueueTerms(max_attempts=4), memory))
+    scenario = Scenario(Random(seed), LocalQueue("jobs", QueueTerms(max_attempts=4), memory))
     for _ in range(STEPS):
         what = (
-            story.put,
-            story.put,
-            story.come,
-            story.settle,
-            story.settle,
-            story.settle,
-            story.wait,
-            story.bury,
+            scenario.put,
+            scenario.put,
+            scenario.come,
+            scenario.settle,
+            scenario.settle,
+            scenario.settle,
+            scenario.wait,
+            scenario.bury,
         )
-        others = story.go, story.purge, story.read, story.search, story.go_elsewhere, story.hear
-        story.dice.choice((*what, *others))()
-        story.check()
-        story.give()
-        story.check()
-    _at_the_end_all_comes(story)
+        others = (
+            scenario.go,
+            scenario.purge,
+            scenario.read,
+            scenario.search,
+            scenario.go_elsewhere,
+            scenario.hear,
+        )
+        scenario.dice.choice((*what, *others))()
+        scenario.check()
+        scenario.give()
+        scenario.check()
+    _at_the_end_all_comes(scenario)
 
 
-def _at_the_end_all_comes(story: Story) -> None:
+def _at_the_end_all_comes(scenario: Scenario) -> None:
     """Check that a consumer with a selector receives all of its kind, and then another one all the rest."""
-    for who in list(story.it.takers.values()):
-        story.it.consumers.close(who)
-    story.has.clear()
-    while story.going:
-        story.hear()
-    _takes(story, taker("joe", 10_000, "kind == 'b'"))
-    assert all(story.kinds[place] == "a" for place in story.all if place not in story.done)
-    assert not any(lot.is_whole for lot in story.it.backlog.picked)
-    _takes(story, taker("ann", 10_000))
-    assert (story.it.backlog.messages, story.it.backlog.bytes) == (0, 0)
-    assert set(story.all) == story.done
-    assert story.it.backlog._memory.used == 0
+    for who in list(scenario.it.takers.values()):
+        scenario.it.consumers.close(who)
+    scenario.has.clear()
+    while scenario.going:
+        scenario.hear()
+    _takes(scenario, taker("joe", 10_000, "kind == 'b'"))
+    assert all(scenario.kinds[place] == "a" for place in scenario.all if place not in scenario.done)
+    assert not any(queued.is_whole for queued in scenario.it.backlog.picked)
+    _takes(scenario, taker("ann", 10_000))
+    assert (scenario.it.backlog.messages, scenario.it.backlog.bytes) == (0, 0)
+    assert set(scenario.all) == scenario.done
+    assert scenario.it.backlog._memory.used == 0
 
 
-def _takes(story: Story, joe: QueueConsumer) -> None:
-    story.it.consumers.open(joe)
+def _takes(scenario: Scenario, joe: QueueConsumer) -> None:
+    scenario.it.consumers.add_consumer(joe)
     rest = REST
-    while rest and story.it.backlog.messages:
+    while rest and scenario.it.backlog.messages:
         rest -= 1
-        story.wait()
-        story.bury()
-        story.read()
-        story.search()
-        story.give()
+        scenario.wait()
+        scenario.bury()
+        scenario.read()
+        scenario.search()
+        scenario.give()
         if joe.holding.given and joe.busy:
             rest = REST
-            for place, (_, count) in list(story.has.items()):
-                assert story.it.deliveries.ack(joe, count, count) == []
-                story.done.add(place)
-            story.has.clear()
-    story.it.consumers.close(joe)
-    story.give()
+            for place, (_, count) in list(scenario.has.items()):
+                assert scenario.it.deliveries.ack(joe, count, count) == []
+                scenario.done.add(place)
+            scenario.has.clear()
+    scenario.it.consumers.close(joe)
+    scenario.give()

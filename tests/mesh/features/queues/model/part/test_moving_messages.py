@@ -2,21 +2,21 @@
 
 import pytest
 
-from tests.mesh.features.queues.model.making import WALL, lot, numbers, queue, taker
+from tests.mesh.features.queues.model.making import WALL, numbers, queue, queued, taker
 
 
 def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
-    a = lot(1, 6)
+    a = queued(1, 6)
     it = queue(a)
     it.moving.start_transfer(a, [(2, 3), (5, 5)], b"heron", 7)
     it.moving.start_transfer(a, [(6, 6)], b"egret", 7)
     a.moves = 2
-    b = lot(1, 6)
-    b.restore(a.row())
+    b = queued(1, 6)
+    b.restore_state(a.row())
     again = queue()
     again.add(b, 0.0, WALL)
     assert (again.backlog.messages, again.ready, again.moving.messages, b.moves) == (6, 2, 4, 2)
-    again.consumers.open(taker(credit=10))
+    again.consumers.add_consumer(taker(credit=10))
     assert numbers(again) == [1, 4]
     again.moving.finish_moved(b, b"heron", 7)
     back = again.moving.record_refused_transfer(b, b"egret", 7, is_sure=False)
@@ -33,9 +33,9 @@ def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
 
 
 def test_moving_messages_are_not_ready_and_are_done_once_accepted() -> None:
-    a, joe = lot(1, 4), taker()
+    a, joe = queued(1, 4), taker()
     it = queue(a)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     assert it.moving.start_transfer(a, [(1, 2)], b"heron", 1) == 2
     assert (it.ready, it.moving.messages, [*it.moving.leaving]) == (2, 2, [a])
     assert numbers(it) == [3, 4]
@@ -46,9 +46,9 @@ def test_moving_messages_are_not_ready_and_are_done_once_accepted() -> None:
 
 @pytest.mark.parametrize("is_sure", [True, False])
 def test_refused_messages_are_ready_only_after_their_row_is_written(is_sure: bool) -> None:
-    a, joe = lot(1, 2), taker()
+    a, joe = queued(1, 2), taker()
     it = queue(a)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     it.moving.start_transfer(a, [(1, 2)], b"heron", 1)
     it.backlog.take_changed()
     back = it.moving.record_refused_transfer(a, b"heron", 1, is_sure)
@@ -61,7 +61,7 @@ def test_refused_messages_are_ready_only_after_their_row_is_written(is_sure: boo
 
 
 def test_a_queue_that_ends_finishes_its_moving_messages() -> None:
-    a, b = lot(1, 2), lot(3)
+    a, b = queued(1, 2), queued(3)
     it = queue(a, b)
     for number, (each, runs) in enumerate([(a, [(1, 1)]), (a, [(2, 2)]), (b, [(3, 3)])]):
         it.moving.start_transfer(each, runs, b"heron", number)

@@ -5,14 +5,14 @@ from math import inf
 import pytest
 
 from mesh.features.queues.model.declared.definition import QueueTerms
-from mesh.features.queues.model.lots import disk_index
-from mesh.features.queues.model.lots.disk_index import Wish
-from mesh.features.queues.model.lots.paged import ROWS, PagedLots
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes import disk_index
+from mesh.features.queues.model.envelopes.disk_index import Wish
+from mesh.features.queues.model.envelopes.paged import ROWS, PagedEnvelopes
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part import delivery_order
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.routing.memory import Memory
-from tests.mesh.features.queues.model.making import WALL, lot, numbers, taker
+from tests.mesh.features.queues.model.making import WALL, numbers, queued, taker
 
 S = 10**9
 
@@ -23,34 +23,34 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_index, "LOTS", 3)
 
 
-def put(it: LocalQueue, *lots: QueuedEnvelope) -> dict[int, QueuedEnvelope]:
+def put(it: LocalQueue, *envelopes: QueuedEnvelope) -> dict[int, QueuedEnvelope]:
     """Put envelopes as a node does, and return all of them by position, as on its disk."""
-    for each in lots:
+    for each in envelopes:
         if it.backlog.may_page(each):
             it.backlog.page(each)
         else:
             it.add(each, 0.0, WALL)
-    return {each.parcel.position: each for each in lots}
+    return {each.stored.position: each for each in envelopes}
 
 
 def read(it: LocalQueue, disk: dict[int, QueuedEnvelope], wish: Wish | None) -> None:
     if wish is not None:
-        it.backlog.loaded(wish[0], [QueuedEnvelope(disk[position].parcel) for position in wish[1]], 0.0, WALL)
+        it.backlog.loaded(wish[0], [QueuedEnvelope(disk[position].stored) for position in wish[1]], 0.0, WALL)
 
 
 def test_all_comes_in_order_and_memory_has_its_bound() -> None:
     memory = Memory(5_000)
     it, joe = LocalQueue("jobs", QueueTerms(), memory), taker(credit=1)
-    disk = put(it, *(lot(n) for n in range(1, 60)))
+    disk = put(it, *(queued(n) for n in range(1, 60)))
     assert it.ready == it.backlog.messages == 59
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     got: list[int] = []
     for _ in range(200):
-        assert memory.used < 5_000 + 6 * lot(1).cost
+        assert memory.used < 5_000 + 6 * queued(1).cost
         wish = it.order.to_load()
         got += (came := numbers(it))
         if len(got) == 30:
-            disk |= put(it, lot(60))  # behind all that waits, though there is space
+            disk |= put(it, queued(60))  # behind all that waits, though there is space
         read(it, disk, wish)
         for _ in came:
             it.deliveries.ack(joe, len(got), len(got))
@@ -61,12 +61,12 @@ def test_all_comes_in_order_and_memory_has_its_bound() -> None:
 def test_what_comes_while_the_last_ones_are_read_comes_behind_them() -> None:
     memory = Memory(2_000)
     it, joe = LocalQueue("jobs", QueueTerms(), memory), taker(credit=1)
-    disk = put(it, lot(1), lot(2), lot(3))
-    it.consumers.open(joe)
+    disk = put(it, queued(1), queued(2), queued(3))
+    it.consumers.add_consumer(joe)
     assert numbers(it) == [1]
     wish = it.order.to_load()
     it.deliveries.ack(joe, 1, 1)
-    disk |= put(it, lot(4))
+    disk |= put(it, queued(4))
     assert numbers(it) == []
     read(it, disk, wish)
     assert numbers(it) == [2]
@@ -77,8 +77,8 @@ def test_what_comes_while_the_last_ones_are_read_comes_behind_them() -> None:
 def test_of_higher_priority_comes_first_from_the_disk_too() -> None:
     it, joe = LocalQueue("jobs", QueueTerms(), Memory(1_200)), taker(credit=9)
     high = (9, 0, "")
-    disk = put(it, lot(1), lot(2), lot(3, put=high), lot(4, put=high))
-    it.consumers.open(joe)
+    disk = put(it, queued(1), queued(2), queued(3, put=high), queued(4, put=high))
+    it.consumers.add_consumer(joe)
     assert numbers(it) == []  # those of high priority are being read
     read(it, disk, it.order.to_load())
     assert numbers(it) == [3, 4, 1]
@@ -89,7 +89,14 @@ def test_of_higher_priority_comes_first_from_the_disk_too() -> None:
 def test_what_is_void_is_read_to_be_buried_and_the_rest_stays() -> None:
     it = LocalQueue("jobs", QueueTerms(), Memory(0))
     soon = WALL + 2 * S
-    disk = put(it, lot(1), lot(2, expires=soon), lot(3), lot(4, expires=soon), lot(5, expires=soon + 9 * S))
+    disk = put(
+        it,
+        queued(1),
+        queued(2, expires=soon),
+        queued(3),
+        queued(4, expires=soon),
+        queued(5, expires=soon + 9 * S),
+    )
     assert it.order.on_disk.void_to_load(soon - 1) is None
     wish = it.order.on_disk.void_to_load(soon)
     assert wish is not None and wish[1] == (2, 4)
@@ -111,15 +118,15 @@ def test_what_is_not_void_does_not_come_before_its_time_with_what_is(
     times: tuple[int, ...], expiry: float | None, void: int | None
 ) -> None:
     it, joe = LocalQueue("jobs", QueueTerms(expiry=expiry), Memory(0)), taker()
-    mixed = lot(2, 2, times=tuple(WALL + at * S if at else 0 for at in times))
-    disk = put(it, lot(1), mixed) if expiry is None else put(it, mixed)
+    mixed = queued(2, 2, times=tuple(WALL + at * S if at else 0 for at in times))
+    disk = put(it, queued(1), mixed) if expiry is None else put(it, mixed)
     if void is None:
         assert it.order.on_disk.void_to_load(WALL + 10**6 * S) is None
         return
     assert it.order.on_disk.void_to_load(WALL + void * S - S) is None
     read(it, disk, it.order.on_disk.void_to_load(WALL + void * S + S))
     it.tick(0.0, WALL + void * S + S)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     assert numbers(it) == []
     assert [dead.runs for dead in it.failures.dead] == [[(2, 3)]]
 
@@ -127,7 +134,7 @@ def test_what_is_not_void_does_not_come_before_its_time_with_what_is(
 def test_a_purge_takes_what_is_on_the_disk_and_what_is_being_read() -> None:
     memory = Memory(2_000)
     it = LocalQueue("jobs", QueueTerms(), memory)
-    disk = put(it, *(lot(n) for n in range(1, 9)))
+    disk = put(it, *(queued(n) for n in range(1, 9)))
     wish = it.order.to_load()
     assert it.backlog.purge() == 5
     read(it, disk, wish)
@@ -137,7 +144,7 @@ def test_a_purge_takes_what_is_on_the_disk_and_what_is_being_read() -> None:
 
 
 def test_each_takes_18_bytes() -> None:
-    it = PagedLots()
+    it = PagedEnvelopes()
     for n in range(3 * ROWS):
         it.add(n, n, 1, 100, 0)
     assert (len(it), it.oldest, it.last(5), it.last(10**9)) == (3 * ROWS, 0, 5, 3 * ROWS - 1)
@@ -151,7 +158,7 @@ def test_each_takes_18_bytes() -> None:
 
 
 def test_what_has_moved_and_is_read_again_counts_as_having_come_just_now() -> None:
-    moved, fresh = lot(1), lot(2)
+    moved, fresh = queued(1), queued(2)
     moved.moves = 1
     made = LocalQueue("jobs", QueueTerms())
     for each in (moved, fresh):
@@ -160,33 +167,33 @@ def test_what_has_moved_and_is_read_again_counts_as_having_come_just_now() -> No
     assert wish is not None
     made.backlog.loaded(wish[0], [moved, fresh], 100.0, WALL)
     assert (moved.came, fresh.came) == (100.0, -inf)
-    arrived = lot(3)
+    arrived = queued(3)
     arrived.moves, arrived.came = 1, 90.0
     made.add(arrived, 100.0, WALL)
     assert arrived.came == 90.0
 
 
 def test_what_was_taken_out_can_be_put_back_though_nothing_else_is_left() -> None:
-    it = PagedLots()
-    it.put_back(7, 70, 2, 200, 5)
-    it.put_back(3, 30, 1, 100, 0)
+    it = PagedEnvelopes()
+    it.reinsert(7, 70, 2, 200, 5)
+    it.reinsert(3, 30, 1, 100, 0)
     assert (it.messages, it.bytes, it.oldest) == (3, 300, 30)
     assert it.take_out(3) and it.take_out(7) and not it and (it.messages, it.bytes) == (0, 0)
-    it.put_back(7, 70, 2, 200, 0)
+    it.reinsert(7, 70, 2, 200, 0)
     assert it.take_positions(5, 1_000) == (7,)
 
 
 def test_the_memory_budget_holds_the_cost_of_envelopes_in_memory_and_of_no_others() -> None:
     memory = Memory(inf)
-    it, a, b = LocalQueue("jobs", QueueTerms(), memory), lot(1, 2), lot(3)
+    it, a, b = LocalQueue("jobs", QueueTerms(), memory), queued(1, 2), queued(3)
     it.add(a, 0.0, WALL)
-    it.backlog.page(lot(2))
+    it.backlog.page(queued(2))
     it.backlog.page(b)
     size = a.size + 2 * b.size
     assert (it.backlog.messages, it.backlog.bytes, memory.used) == (4, size, a.cost)
-    assert it.backlog.pick(lot(3), 0.0, WALL) and not it.backlog.pick(lot(3), 0.0, WALL)
+    assert it.backlog.keep_ahead(queued(3), 0.0, WALL) and not it.backlog.keep_ahead(queued(3), 0.0, WALL)
     assert memory.used == a.cost + b.cost
-    it.backlog.put_back(next(iter(it.backlog.picked)))
+    it.backlog.evict_picked(next(iter(it.backlog.picked)))
     assert (it.backlog.messages, memory.used) == (4, a.cost)
     a.take_out([(1, 1)])
     assert it.backlog.done(a, [(1, 1)]) == 1 and it.backlog.bytes == size
@@ -197,27 +204,27 @@ def test_the_memory_budget_holds_the_cost_of_envelopes_in_memory_and_of_no_other
 
 def test_the_stored_state_of_a_picked_envelope_leaves_the_memory() -> None:
     it = LocalQueue("jobs", QueueTerms(), Memory(inf))
-    changed = lot(1, 2)
+    changed = queued(1, 2)
     changed.may_have_been_given([(1, 1)])
     it.backlog.page(changed)
     assert [*it.order.on_disk.rows] == [1]
-    found = lot(1, 2)
+    found = queued(1, 2)
     it.backlog.remember(found)
-    assert it.backlog.pick(found, 0.0, WALL) and not it.order.on_disk.rows
+    assert it.backlog.keep_ahead(found, 0.0, WALL) and not it.order.on_disk.rows
 
 
 def test_a_picked_envelope_whose_turn_has_come_does_not_return_to_disk() -> None:
     it = LocalQueue("jobs", QueueTerms(), Memory(inf))
-    it.backlog.page(lot(1))
-    it.backlog.page(lot(2))
-    found = lot(1)
-    assert it.backlog.pick(found, 0.0, WALL)
-    it.backlog.put_back(found)
-    assert not it.backlog.picked and [*it.order.next()] == [found], "nothing on disk is before it"
+    it.backlog.page(queued(1))
+    it.backlog.page(queued(2))
+    found = queued(1)
+    assert it.backlog.keep_ahead(found, 0.0, WALL)
+    it.backlog.evict_picked(found)
+    assert not it.backlog.picked and [*it.order.ready_envelopes()] == [found], "nothing on disk is before it"
 
 
 def test_a_pledge_is_redeemed_with_the_last_message_or_when_its_node_stops_keeping_it() -> None:
-    it, a, b = LocalQueue("jobs", QueueTerms()), lot(1, 2), lot(3)
+    it, a, b = LocalQueue("jobs", QueueTerms()), queued(1, 2), queued(3)
     for number, each in enumerate((a, b)):
         it.backlog.pledges.add(each, b"n", number)
         it.add(each, 0.0, WALL)

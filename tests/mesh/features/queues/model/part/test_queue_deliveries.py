@@ -5,15 +5,15 @@ from math import inf
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.failed_deliveries import REJECTED
 from mesh.routing.stored_envelope import StoredEnvelope
-from tests.mesh.features.queues.model.making import WALL, given, lot, numbers, queue, taker
+from tests.mesh.features.queues.model.making import WALL, given, numbers, queue, queued, taker
 
 
 def test_it_is_taken_in_order_up_to_the_credit_and_an_ack_makes_room() -> None:
-    it, joe = queue(lot(1, 4), lot(5, 4)), taker(credit=6)
-    it.consumers.open(joe)
+    it, joe = queue(queued(1, 4), queued(5, 4)), taker(credit=6)
+    it.consumers.add_consumer(joe)
     assert given(it) == [("joe", [(1, 4)]), ("joe", [(5, 6)])]
     assert (it.ready, it.deliveries.out, it.backlog.messages) == (2, 6, 8)
     assert it.deliveries.ack(joe, 1, 3) == []
@@ -29,9 +29,9 @@ def test_it_is_taken_in_order_up_to_the_credit_and_an_ack_makes_room() -> None:
 
 
 def test_what_is_given_back_comes_again_before_the_rest_and_says_so() -> None:
-    a = lot(1, 3)
-    it, joe = queue(a, lot(4)), taker(credit=2)
-    it.consumers.open(joe)
+    a = queued(1, 3)
+    it, joe = queue(a, queued(4)), taker(credit=2)
+    it.consumers.add_consumer(joe)
     assert numbers(it) == [1, 2]
     assert it.deliveries.nack(joe, 1, 1, 0.0, 0.0, WALL) == []
     assert numbers(it) == [1]
@@ -40,8 +40,8 @@ def test_what_is_given_back_comes_again_before_the_rest_and_says_so() -> None:
 
 
 def test_what_is_given_back_for_later_comes_then() -> None:
-    it, joe = queue(lot(1), lot(2)), taker()
-    it.consumers.open(joe)
+    it, joe = queue(queued(1), queued(2)), taker()
+    it.consumers.add_consumer(joe)
     assert numbers(it) == [1, 2]
     it.deliveries.nack(joe, 1, 1, 5.0, 10.0, WALL)
     it.tick(14.9, WALL)
@@ -51,8 +51,8 @@ def test_what_is_given_back_for_later_comes_then() -> None:
 
 
 def test_what_is_rejected_is_dead_with_the_reason() -> None:
-    it, joe = queue(lot(1, 3)), taker()
-    it.consumers.open(joe)
+    it, joe = queue(queued(1, 3)), taker()
+    it.consumers.add_consumer(joe)
     numbers(it)
     assert it.deliveries.reject(joe, 2, 2, "no such order") == []
     assert [(dead.runs, dead.code, dead.text) for dead in it.failures.dead] == [
@@ -62,14 +62,14 @@ def test_what_is_rejected_is_dead_with_the_reason() -> None:
 
 
 def test_a_lease_ends_and_an_ack_after_it_counts_if_nobody_else_has_it() -> None:
-    it, joe, ann = queue(lot(1, 3)), taker("joe", credit=3, lease=1.0), taker("ann", credit=2)
-    it.consumers.open(joe)
+    it, joe, ann = queue(queued(1, 3)), taker("joe", credit=3, lease=1.0), taker("ann", credit=2)
+    it.consumers.add_consumer(joe)
     assert numbers(it) == [1, 2, 3]
     it.deliveries.extend(joe, 3, 3, 9.0)
     it.tick(1.0, WALL)
     assert (it.ready, it.deliveries.out) == (2, 1)
     it.takers.pop(b"joe")
-    it.consumers.open(ann)
+    it.consumers.add_consumer(ann)
     ann.credit = 1
     assert numbers(it, 1.0) == [1]
     assert it.deliveries.ack(joe, 1, 3) == [(1, 1)]
@@ -77,8 +77,8 @@ def test_a_lease_ends_and_an_ack_after_it_counts_if_nobody_else_has_it() -> None
 
 
 def test_what_was_never_given_cannot_be_settled_and_what_is_settled_twice_is_told() -> None:
-    it, joe = queue(lot(1, 2)), taker()
-    it.consumers.open(joe)
+    it, joe = queue(queued(1, 2)), taker()
+    it.consumers.add_consumer(joe)
     numbers(it)
     for first, last in ((0, 1), (1, 3), (3, 3), (2, 1)):
         for settle in (
@@ -95,9 +95,9 @@ def test_what_was_never_given_cannot_be_settled_and_what_is_settled_twice_is_tol
 
 
 def test_what_was_given_together_may_be_settled_in_parts() -> None:
-    odds = lot(1, 20).envelope.cut(range(0, 20, 2))
+    odds = queued(1, 20).envelope.cut(range(0, 20, 2))
     it, joe = queue(a := QueuedEnvelope(StoredEnvelope(odds, 1))), taker(credit=20)
-    it.consumers.open(joe)
+    it.consumers.add_consumer(joe)
     assert numbers(it) == [*range(1, 20, 2)]
     it.deliveries.ack(joe, 2, 4)
     it.deliveries.nack(joe, 9, 10, 0.0, 0.0, WALL)

@@ -6,7 +6,7 @@ from math import inf
 from mesh.features.queues.model.declared.definition import QueueTerms
 from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.routing.memory import Memory
-from tests.mesh.features.queues.model.making import WALL, lot
+from tests.mesh.features.queues.model.making import WALL, queued
 
 
 class Ear:
@@ -31,7 +31,7 @@ def watched(memory: float = inf) -> tuple[LocalQueue, Ear]:
 
 def test_what_comes_moves_and_is_thrown_away_is_heard() -> None:
     it, ear = watched()
-    a = lot(1, 6)
+    a = queued(1, 6)
     it.add(a, 0.0, WALL)
     assert ear.take() == ["adds", "keeps"]
     for number, run in enumerate([(1, 1), (2, 2), (3, 3)]):
@@ -46,16 +46,16 @@ def test_what_comes_moves_and_is_thrown_away_is_heard() -> None:
 
 def test_what_waits_on_the_disk_alone_is_heard_when_it_goes_there_and_comes_back() -> None:
     it, ear = watched(memory=0)
-    a, b, c = lot(1), lot(2), lot(3)
+    a, b, c = queued(1), queued(2), queued(3)
     it.backlog.page(a)
-    it.backlog.page_plain(b.parcel)
+    it.backlog.page_plain(b.stored)
     it.backlog.page(c)
     assert ear.take() == ["pages", "pages_plain", "pages"]
-    assert it.backlog.pick(lot(3), 0.0, WALL) and ear.take() == ["keeps"]
-    it.backlog.put_back(next(iter(it.backlog.picked)))
+    assert it.backlog.keep_ahead(queued(3), 0.0, WALL) and ear.take() == ["keeps"]
+    it.backlog.evict_picked(next(iter(it.backlog.picked)))
     assert ear.take() == ["puts_back"]
     assert it.order.to_load() is not None
     it.backlog.purge()
     ear.take()
-    it.backlog.loaded(a.priority, [lot(1)], 0.0, WALL)
+    it.backlog.loaded(a.priority, [queued(1)], 0.0, WALL)
     assert ear.take() == ["keeps", "voids"]

@@ -22,7 +22,7 @@ from mesh.wire.calls import AskRows
 from mesh.wire.codec import pack
 from tests.mesh.kernel.keyed import keyed, met
 from tests.mesh.kernel.lying import replies
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork, SimNode
 
 T = TypeVar("T")
@@ -63,11 +63,11 @@ def at(node: SimNode) -> Heard:
 
 
 def declare(node: SimNode, name: str, terms: QueueTerms = USUAL) -> QueueTerms:
-    return done(node, lambda: at(node).declare(name, terms, "client/joe"))
+    return done(node, lambda: at(node).declare_queue(name, terms, "client/joe"))
 
 
 def remove(node: SimNode, name: str) -> bool:
-    return done(node, lambda: at(node).remove(name, "client/joe"))
+    return done(node, lambda: at(node).remove_queue(name, "client/joe"))
 
 
 def done(node: SimNode, what: Callable[[], T]) -> T:
@@ -79,12 +79,12 @@ def done(node: SimNode, what: Callable[[], T]) -> T:
 
 
 def events(node: SimNode, word: str = "") -> list[str]:
-    found = node.core.parts.context.events.after(0)[0]
+    found = node.core.parts.context.events.events_after(0)[0]
     return [event.text for event in found if event.kind == QUEUE and word in event.text]
 
 
 def agree(net: SimNetwork, nodes: list[SimNode], name: str, terms: QueueTerms | None) -> None:
-    net.until(lambda: all(at(node).get(name) == terms for node in nodes), 90)
+    net.until(lambda: all(at(node).terms_of(name) == terms for node in nodes), 90)
 
 
 # --- everywhere -------------------------------------------------------------------------------------------
@@ -144,11 +144,11 @@ def test_of_two_declared_apart_the_later_one_counts_and_who_has_lost_says_so(net
     declare(d, "orders", USUAL)
     declare(d, "same")
     net.run(20)
-    assert at(b).get("orders") == FEW and at(d).get("orders") == USUAL
+    assert at(b).terms_of("orders") == FEW and at(d).terms_of("orders") == USUAL
     net.heal()
     agree(net, nodes, "orders", USUAL)
     net.run(20)
-    assert at(a).get("orders") == at(b).get("orders") == at(d).get("orders") == USUAL
+    assert at(a).terms_of("orders") == at(b).terms_of("orders") == at(d).terms_of("orders") == USUAL
     [said] = events(a, "declared later")
     assert "max_attempts is 8, not 3 as here" in said and "orders" in said
     assert events(b, "declared later") == events(d, "declared later") == []
@@ -171,7 +171,7 @@ def test_after_a_restart_all_is_there_and_told(net: SimNetwork) -> None:
     net.cut("a", "b")
     a.kill()
     b.restart()
-    assert at(b).get("orders") == FEW and at(b).get("mine") == HERE
+    assert at(b).terms_of("orders") == FEW and at(b).terms_of("mine") == HERE
 
 
 def test_what_was_removed_stays_away_whoever_was_away(net: SimNetwork) -> None:
@@ -184,9 +184,9 @@ def test_what_was_removed_stays_away_whoever_was_away(net: SimNetwork) -> None:
     assert at(a).said[-1] == ("orders", None) and at(a).names() == []
     net.run(3)
     a.restart()
-    assert at(a).said == [] and at(a).get("orders") is None
+    assert at(a).said == [] and at(a).terms_of("orders") is None
     b.restart()
-    assert at(b).get("orders") == USUAL, "as far as it knows"
+    assert at(b).terms_of("orders") == USUAL, "as far as it knows"
     agree(net, nodes, "orders", None)
     assert at(b).said == [("orders", USUAL), ("orders", None)]
     declare(b, "orders", FEW)
@@ -224,7 +224,7 @@ def test_a_queue_of_one_node_is_never_spread(net: SimNetwork) -> None:
     net.run(10)
     assert at(b).names() == ["orders"] and at(a).names() == ["mine", "orders"]
     assert list(a.disk.store.load().tables["queue"]) == [b"mine"]
-    assert a.core.parts.shared.get(QUEUE, "mine") is None
+    assert a.core.parts.shared.get_row(QUEUE, "mine") is None
     assert at(a).said == [("mine", HERE), ("orders", USUAL)]
     assert remove(a, "mine") and at(a).said[-1] == ("mine", None)
     net.run(3)
@@ -239,8 +239,8 @@ def test_it_comes_before_one_of_the_mesh_that_others_declared_meanwhile(net: Sim
     declare(a, "orders", HERE)
     declare(b, "orders", FEW)
     net.heal()
-    net.until(lambda: a.core.parts.shared.get(QUEUE, "orders") is not None, 90)
-    assert at(a).get("orders") == HERE and at(a).said == [("orders", HERE)]
+    net.until(lambda: a.core.parts.shared.get_row(QUEUE, "orders") is not None, 90)
+    assert at(a).terms_of("orders") == HERE and at(a).said == [("orders", HERE)]
     assert at(a).names() == ["orders"]
     assert remove(b, "orders") and declare(b, "orders")
     net.until(lambda: at(a)._mesh["orders"][0] == USUAL, 20)
@@ -252,7 +252,7 @@ def test_it_comes_before_one_of_the_mesh_that_others_declared_meanwhile(net: Sim
     a.restart()
     assert at(a).said == [("orders", HERE)]
     assert remove(a, "orders")
-    assert at(a).said[-1] == ("orders", FEW) and at(a).get("orders") == FEW
+    assert at(a).said[-1] == ("orders", FEW) and at(a).terms_of("orders") == FEW
     assert remove(a, "orders")
     agree(net, [a, b], "orders", None)
 
@@ -300,7 +300,7 @@ FORGED: dict[str, tuple[str, bytes]] = {
 }
 
 
-@pytest.mark.parametrize("how", stories(FORGED, 4))
+@pytest.mark.parametrize("how", scenarios(FORGED, 4))
 def test_a_row_that_defines_no_queue_counts_nowhere_and_stops_nobody(net: SimNetwork, how: str) -> None:
     a, b, liar = meshed(net, "a", "b", "liar")
     boasts(liar, written(liar, *FORGED[how]))
@@ -321,7 +321,7 @@ def test_a_row_that_another_has_signed_counts_nowhere(net: SimNetwork) -> None:
 def test_what_a_later_release_adds_does_no_harm(net: SimNetwork) -> None:
     a, later = meshed(net, "a", "later")
     boasts(later, written(later, "orders", pack({"max_attempts": 3, "mirrors": 2})))
-    net.until(lambda: at(a).get("orders") == FEW, 20)
+    net.until(lambda: at(a).terms_of("orders") == FEW, 20)
 
 
 # --- bounds and hints -------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_a_node_declares_no_more_than_so_many(net: SimNetwork, monkeypatch: pyte
     assert declare(a, "one") == USUAL, "it is there already"
     net.until(lambda: at(b).names() == ["one", "three"], 20)
     declare(b, "four")
-    net.until(lambda: at(a).get("four") == USUAL, 20)
+    net.until(lambda: at(a).terms_of("four") == USUAL, 20)
     assert remove(a, "two") and remove(a, "one")
     declare(a, "five")
     assert at(a).names() == ["five", "four", "three"]

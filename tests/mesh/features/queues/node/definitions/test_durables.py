@@ -108,7 +108,7 @@ def test_the_node_answers_when_it_is_on_disk_and_a_full_disk_takes_none_of_it(
 
 
 def events(node: SimNode, kind: str = "durable") -> list[str]:
-    return [row.text for row in node.core.parts.context.events.after(0)[0] if row.kind == kind]
+    return [row.text for row in node.core.parts.context.events.events_after(0)[0] if row.kind == kind]
 
 
 def test_a_full_durable_subscription_loses_its_oldest_messages_and_refuses_nothing(

@@ -158,7 +158,7 @@ def test_what_is_gone_when_it_could_be_answered_is_no_queue(
     request = joe.asks("durable", name="audit", queries=[GOOD])
     net.until(lambda: knows(a))
     a.core._at(net.now, net.wall)
-    a.core.parts[QueueParts].durables.remove("audit", "somebody")
+    a.core.parts[QueueParts].durables.remove_durable("audit", "somebody")
     a._carry_out_all()
     net.until(lambda: joe.said(request))
     reply = joe.said(request)

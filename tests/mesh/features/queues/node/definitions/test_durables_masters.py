@@ -16,7 +16,7 @@ from tests.mesh.features.queues.node.reader import Reader, knows, waiting
 from tests.mesh.kernel.backed import HOLDERS, backed
 from tests.mesh.kernel.masters import RUGBY, Cluster
 from tests.mesh.kernel.several import Several, several
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNode
 
 ALL = ("heron", "avalon", "frodo", "golan", "bilbo")
@@ -40,8 +40,8 @@ def there(c: Cluster) -> dict[str, int]:
 def sure(c: Cluster) -> int:
     """Return the number of messages not marked as possibly duplicated at another node."""
     found = [node.core.parts[QueueParts].queues.find("sub/audit") for node in c.nodes.values() if node.is_up]
-    lots = [lot for queue in found if queue for lot in queue.part.order.next()]
-    return sum(lot.left - len(lot.tries) for lot in lots)
+    envelopes = [queued for queue in found if queue for queued in queue.part.order.ready_envelopes()]
+    return sum(queued.left - len(queued.tries) for queued in envelopes)
 
 
 def away(c: Cluster, *names: str) -> None:
@@ -53,17 +53,17 @@ def away(c: Cluster, *names: str) -> None:
 def rules(node: SimNode, *masters: str) -> None:
     """Let the rules of the node name these masters from now on."""
     node.core._at(node.net.now, node.net.wall)
-    node.core.parts.mapping.adopt([Rule(master, domains=(RUGBY,)) for master in masters])
+    node.core.parts.mapping.set_rules([Rule(master, domains=(RUGBY,)) for master in masters])
     node.core.parts.forwarder.review()
     node._carry_out_all()
 
 
 def events(node: SimNode) -> list[str]:
-    found = node.core.parts.context.events.after(0)[0]
+    found = node.core.parts.context.events.events_after(0)[0]
     return [event.text for event in found if event.kind == "durable" and "may lack" in event.text]
 
 
-@pytest.mark.parametrize("node", stories(["bilbo", "heron", "avalon", "frodo", "golan"], 2))
+@pytest.mark.parametrize("node", scenarios(["bilbo", "heron", "avalon", "frodo", "golan"], 2))
 def test_it_is_taken_at_one_of_them_wherever_it_comes_from(node: str) -> None:
     c = bound(*ALL)
     joe = Reader(c[node], "joe")
@@ -73,8 +73,8 @@ def test_it_is_taken_at_one_of_them_wherever_it_comes_from(node: str) -> None:
     assert masters == [3, 3]
 
 
-@pytest.mark.parametrize("crashes", stories([True, False]))
-@pytest.mark.parametrize("node", stories(["golan", "bilbo", "heron"]))
+@pytest.mark.parametrize("crashes", scenarios([True, False]))
+@pytest.mark.parametrize("node", scenarios(["golan", "bilbo", "heron"]))
 def test_while_the_first_is_away_the_next_takes_it_and_keeps_it(node: str, crashes: bool) -> None:
     c = bound(*ALL)
     away(c, "avalon")
@@ -105,7 +105,7 @@ def test_messages_stand_in_the_order_in_which_their_master_took_them() -> None:
     assert joe.contents() == [b"1", b"2", b"3"]
 
 
-@pytest.mark.parametrize("crashes", stories([True, False]))
+@pytest.mark.parametrize("crashes", scenarios([True, False]))
 def test_while_all_are_away_it_waits_for_the_first_whoever_comes_back(crashes: bool) -> None:
     c = bound(*FEW)
     away(c, "avalon", "heron")
@@ -175,7 +175,7 @@ def test_a_master_that_joins_takes_none_of_what_another_has() -> None:
     assert there(c) == {"heron": 2}, "it had the message alone, perhaps, and then it took it"
 
 
-@pytest.mark.parametrize("second", stories(["bilbo", "heron", "avalon"]))
+@pytest.mark.parametrize("second", scenarios(["bilbo", "heron", "avalon"]))
 def test_what_is_published_again_at_another_node_is_taken_once(second: str) -> None:
     c = bound(*ALL)
     joe = Reader(c["golan"], "joe")
@@ -247,8 +247,8 @@ def test_what_a_way_has_divided_before_its_end_is_divided_anew_and_says_that_it_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", stories([PERSISTENT, 0]))
-@pytest.mark.parametrize("second", stories(["bilbo", "heron"]))
+@pytest.mark.parametrize("flags", scenarios([PERSISTENT, 0]))
+@pytest.mark.parametrize("second", scenarios(["bilbo", "heron"]))
 def test_what_is_said_again_elsewhere_and_given_to_another_master_says_that_it_may_be_there_twice(
     second: str, flags: int
 ) -> None:
@@ -355,10 +355,10 @@ def _known_as(stream: bytes) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200, 204))
-def test_C4_1_a_random_story_leaves_each_message_in_one_part(seed: int) -> None:
-    story = Kept(seed, subscribers=2)
-    story.run(3.0)
-    story.check()
+def test_C4_1_a_random_scenario_leaves_each_message_in_one_part(seed: int) -> None:
+    scenario = Kept(seed, subscribers=2)
+    scenario.run(3.0)
+    scenario.check()
 
 
 def test_a_durable_subscription_has_each_message_once_whoever_took_it() -> None:

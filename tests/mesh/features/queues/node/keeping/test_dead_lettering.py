@@ -40,8 +40,8 @@ def test_a_dead_letter_goes_to_the_queue_that_is_for_that_or_to_all_if_there_is_
     net.until(lambda: len(joe.contents()) == 2)
     joe.settle(entries=((2, 2, 2, 0, "no such order"),))
     net.until(lambda: boss.info("failed")["ready"] == 1)
-    (lot,) = a.core.parts[QueueParts].queues.get("failed").part.order.next()
-    assert lot.envelope.put == (8, 0, "g")
+    (queued,) = a.core.parts[QueueParts].queues.get("failed").part.order.ready_envelopes()
+    assert queued.envelope.put == (8, 0, "g")
     assert boss.info("jobs")["bytes"] == 0
     assert dead_letters(a) == 1
 
@@ -71,7 +71,7 @@ def test_a_dead_letter_keeps_its_priority_and_group() -> None:
     net.until(lambda: joe.contents())
     joe.settle(entries=((1, 1, 2, 0, ""),))
     net.until(lambda: dead_letters(a) == 1)
-    every = a.core.parts.router.log.retained.find(c.Query("pattern", f"{DEAD_LETTERS}/#", ""), 0)
+    every = a.core.parts.router.log.retained.find_values(c.Query("pattern", f"{DEAD_LETTERS}/#", ""), 0)
     (last,) = every
     headers = decode_properties(last.data[: last.props]).headers
     assert (headers["dead-priority"], headers["dead-group"]) == ("7", "g")
@@ -120,6 +120,6 @@ def test_what_dies_in_a_queue_for_the_second_time_goes_round_no_more() -> None:
     net.until(lambda: dead_letters(a) == 1)
     assert boss.info("jobs")["bytes"] == boss.info("failed")["bytes"] == 0
     every = c.Query("pattern", f"{DEAD_LETTERS}/#", "")
-    (letter,) = a.core.parts.router.log.retained.find(every, 0)
+    (letter,) = a.core.parts.router.log.retained.find_values(every, 0)
     headers = decode_properties(letter.data[: letter.props]).headers
     assert headers.all("dead-to") == ("queue/jobs", "queue/failed", "queue/jobs") and headers["of"] == "boss"

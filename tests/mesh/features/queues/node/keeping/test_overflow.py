@@ -25,7 +25,7 @@ def node(net: SimNetwork) -> SimNode:
 
 
 def told(node: SimNode, text: str) -> int:
-    return sum(text in row.text for row in node.core.parts.context.events.after(0)[0])
+    return sum(text in row.text for row in node.core.parts.context.events.events_after(0)[0])
 
 
 def put(net: SimNetwork, joe: Reader, content: bytes, flags: int = PERSISTENT) -> str:

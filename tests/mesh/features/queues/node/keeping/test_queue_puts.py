@@ -113,14 +113,14 @@ def test_held_messages_are_published_in_order_when_there_is_room_or_nobody_may_w
     queue.is_full = False
     it.put(message(2))
     assert published == [], "no message overtakes a held one"
-    it.release(cast(Any, queue))
+    it.publish_held(cast(Any, queue))
     assert published == [(b"p" * 16, 1), (b"q" * 16, 1), (b"p" * 16, 2)] and not it._blocked
     queue.is_full = True
     it.put(message(3))
-    it.release(cast(Any, queue))
+    it.publish_held(cast(Any, queue))
     assert len(published) == 3
     queue.may_wait = False
-    it.release(cast(Any, queue))
+    it.publish_held(cast(Any, queue))
     assert published[3:] == [(b"p" * 16, 3)] and not it._blocked
 
 
@@ -139,7 +139,7 @@ def test_a_producer_that_disconnects_leaves_nothing() -> None:
     it.put(message(1, b"q" * 16))
     it.drop(b"p" * 16)
     queue.is_full = False
-    it.release(cast(Any, queue))
+    it.publish_held(cast(Any, queue))
     assert published == [(b"q" * 16, 1)]
     it.put(envelope(9).part(9, 9))
     assert published[1:] == [(b"p" * 16, 9)]

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from mesh.features.queues.model.lots import disk_index
+from mesh.features.queues.model.envelopes import disk_index
 from mesh.features.queues.model.part import delivery_order
 from mesh.features.queues.node.keeping.reading import PartReading
 from mesh.features.queues.node.parts import QueueParts

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.features.queues.model.lots import disk_index
+from mesh.features.queues.model.envelopes import disk_index
 from mesh.features.queues.model.part import delivery_order, searching
 from mesh.features.queues.node.keeping import marked_delivery
 from mesh.features.queues.node.parts import QueueParts

@@ -17,7 +17,7 @@ from mesh.wire.replies import QueueRow
 from tests.mesh.features.queues.node.spread import Several
 from tests.mesh.features.queues.node.worker import Worker
 from tests.mesh.kernel.lying import replies
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)
 STAYS: dict[str, Any] = {"distribution": "independent", "redistribution": None}
@@ -151,7 +151,7 @@ def test_what_nodes_say_of_many_queues_is_remembered_of_some() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", stories([{"queues": [{"name": "jobs", "ready": "x"}]}, None, 5, {"queues": 5}, ["jobs"]], 2)
+    "said", scenarios([{"queues": [{"name": "jobs", "ready": "x"}]}, None, 5, {"queues": 5}, ["jobs"]], 2)
 )
 def test_a_node_that_answers_nonsense_is_missing(said: Any) -> None:
     it = filled()
@@ -285,7 +285,7 @@ def test_why_says_who_selects_and_who_is_busy() -> None:
     assert "they move to a after 1 s, where 'x == 1' is selected" in why(it)[1][2]
 
 
-@pytest.mark.parametrize("n", stories([2**64 - 1, -(2**63), -1], 2))
+@pytest.mark.parametrize("n", scenarios([2**64 - 1, -(2**63), -1], 2))
 def test_what_a_node_claims_that_nobody_can_have_counts_as_nothing(n: int) -> None:
     it = filled()
     said = {"name": "jobs", "ready": n, "bytes": n, "oldest": float("nan"), "arrives": float("inf")}

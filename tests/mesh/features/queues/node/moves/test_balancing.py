@@ -10,12 +10,12 @@ from mesh.wire.limits import TRANSFERS
 from tests.mesh.features.queues.node.carrier import Carrier
 from tests.mesh.features.queues.node.spread import TEN, Carried, Several
 from tests.mesh.features.queues.node.worker import Worker
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 # --- new messages -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at_once", stories([False, True]))
+@pytest.mark.parametrize("at_once", scenarios([False, True]))
 def test_B5_of_two_nodes_where_it_is_taken_one_has_the_even_ones_and_one_the_odd_ones(at_once: bool) -> None:
     it = Several()
     it.take(1, 2)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from mesh.features.queues.model.lots import disk_index
+from mesh.features.queues.model.envelopes import disk_index
 from mesh.features.queues.model.part import delivery_order
 from mesh.features.queues.node.moves import balancing
 from mesh.features.queues.node.parts import QueueParts
 from mesh.features.queues.node.transfers import leaving
 from tests.mesh.features.queues.node.spread import Several
-from tests.seeds import stories
+from tests.seeds import scenarios
 
 
 def test_much_that_is_put_goes_as_fast_as_there_is_room_and_in_its_order() -> None:
@@ -136,7 +136,7 @@ def joes(it: Several, n: int, beside: Sequence[int] = ()) -> None:
         one.settle(1, one.given[1], wait=False)
 
 
-@pytest.mark.parametrize("terms", stories([{}, {"distribution": "round_robin"}, {"nodes": ["b"]}]))
+@pytest.mark.parametrize("terms", scenarios([{}, {"distribution": "round_robin"}, {"nodes": ["b"]}]))
 def test_what_is_put_of_a_group_waits_behind_what_waits_of_it(terms: dict[str, Any]) -> None:
     it = Several(2, **terms)
     joes(it, 40, beside=[1000])

@@ -14,7 +14,7 @@ from tests.mesh.features.queues.node.pair import Pair
 from tests.mesh.features.queues.node.reader import Reader, waiting
 from tests.mesh.features.queues.node.spread import TEN, Several
 from tests.mesh.features.queues.node.worker import Worker
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork
 
 
@@ -51,7 +51,7 @@ def test_all_goes_to_one_other_node_whether_anybody_takes_or_not(monkeypatch: py
 
 @pytest.mark.parametrize(
     "terms",
-    stories(
+    scenarios(
         [
             {"distribution": "strict"},
             {"redistribution": None},

@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import pytest
 
+from mesh.features.queues.model.envelopes.counts import Runs
 from mesh.features.queues.model.looking.rates import RateMeter
-from mesh.features.queues.model.lots.counts import Runs
 from mesh.features.queues.model.moves.queue_report import QueueReport
 from mesh.features.queues.node.moves.redistribution import EVERY, Redistribution
 from mesh.features.queues.node.moves.spread import QueueSpread
-from tests.mesh.features.queues.model.making import lot, queue
+from tests.mesh.features.queues.model.making import queue, queued
 
 NOW = 100.0
 
@@ -21,7 +21,7 @@ def moves(
     """Return the moves to the node `b"n"`, which sends `report`. This node has no consumer."""
     loads: list[object] = []
     here = SimpleNamespace(
-        part=queue(lot(1, n), redistribution=0.0),
+        part=queue(queued(1, n), redistribution=0.0),
         traffic=SimpleNamespace(pace=RateMeter(1.0), finished=0),
         reading=SimpleNamespace(load_more=loads.append),
     )

@@ -86,7 +86,7 @@ def test_a_clock_that_is_years_ahead_elsewhere_does_not_move_ours() -> None:
     ann.net.until(lambda: len(ann.contents()) == 3)
     queue = a.core.parts[QueueParts].queues.get("jobs")
     (taker,) = queue.part.takers.values()
-    sent = [run.lot.envelope.sent for run in taker.holding.settle(1, 3)]
+    sent = [run.queued.envelope.sent for run in taker.holding.settle(1, 3)]
     assert all(1 <= each <= a.wall + 61 * 10**9 for each in sent)
 
 
@@ -199,14 +199,14 @@ def test_each_move_is_counted_and_what_was_tried_in_vain_stays_known() -> None:
     p.at_a.leave("jobs", begun=1)
     p.move()
     p.at_b.ok(p.at_b.ask("queue_move", name="jobs", to="a"))
-    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.order.next()
-    failed = lot.failures(1)
-    assert lot.moves == 2 and failed >= 1
+    (queued,) = p.a.core.parts[QueueParts].queues.get("jobs").part.order.ready_envelopes()
+    failed = queued.failures(1)
+    assert queued.moves == 2 and failed >= 1
     p.net.run(2)
     p.a.restart()
     p.net.until(lambda: p.figures(p.a) == (1, 0))
-    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.order.next()
-    assert (lot.moves, lot.failures(1)) == (2, failed)
+    (queued,) = p.a.core.parts[QueueParts].queues.get("jobs").part.order.ready_envelopes()
+    assert (queued.moves, queued.failures(1)) == (2, failed)
 
 
 def test_what_found_no_room_on_the_disk_is_not_known_as_taken_whatever_follows() -> None:

@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from mesh.features.queues.model.lots.lot_row import MOST_MOVES
+from mesh.features.queues.model.envelopes.envelope_row import MOST_MOVES
 from mesh.features.queues.node.transfers.leaving import LeavingPiece, QueueTransfer, TransferOutcome
 from mesh.features.queues.wire import Transferred
-from tests.mesh.features.queues.model.making import lot
+from tests.mesh.features.queues.model.making import queued
 
 TAKEN, REFUSED, UNSURE = TransferOutcome.TAKEN, TransferOutcome.REFUSED, TransferOutcome.UNSURE
 
@@ -17,7 +17,7 @@ def transfer(pieces: int, unwritten: int = 0) -> QueueTransfer:
     """Pieces 1, 2, ... of which the last ones are not on disk."""
     made = QueueTransfer(cast(Any, SimpleNamespace(name="jobs")), b"n", 1)
     for n in range(1, pieces + 1):
-        made.begin(LeavingPiece(lot(n), [(n, n)]))
+        made.begin_piece(LeavingPiece(queued(n), [(n, n)]))
     made.unwritten = set(range(pieces - unwritten + 1, pieces + 1))
     return made
 
@@ -40,8 +40,8 @@ def test_an_answer_counts_for_open_pieces_that_may_have_been_sent(
 
 def test_a_piece_is_resent_from_its_second_entry_on_and_its_moves_have_a_limit() -> None:
     it = transfer(2)
-    it.out.going[2].lot.moves = MOST_MOVES
-    it.out.going[2].lot.tried([(2, 2)])
+    it.out.going[2].queued.moves = MOST_MOVES
+    it.out.going[2].queued.tried([(2, 2)])
     assert [it.entry(1), it.entry(1)] == [(1, False, 1, b""), (1, True, 1, b"")]
     number, is_again, moves, tries = it.entry(2)
     assert (number, is_again, moves, len(tries)) == (2, False, MOST_MOVES, 2)

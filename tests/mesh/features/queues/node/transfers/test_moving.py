@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from mesh.features.queues.model.lots import disk_index
+from mesh.features.queues.model.envelopes import disk_index
 from mesh.features.queues.model.part import delivery_order
 from mesh.features.queues.node.parts import QueueParts
 from mesh.features.queues.node.transfers import leaving
@@ -16,7 +16,7 @@ from mesh.wire import commands as c
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.features.queues.node.pair import MEMORY, Pair, contents, moved_rows
 from tests.mesh.features.queues.node.worker import Worker
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tests.simulation import SimNetwork
 
 
@@ -31,12 +31,12 @@ def test_what_is_moved_is_at_the_other_node_as_it_was_put_and_nowhere_else() -> 
     p.net.until(lambda: len(p.at_b.got[1]) == 4)
     queue = p.b.core.parts[QueueParts].queues.get("jobs")
     (taker,) = queue.part.takers.values()
-    lots = [run.lot for run in taker.holding.settle(1, 4)]
-    first = lots[0].envelope
+    envelopes = [run.queued for run in taker.holding.settle(1, 4)]
+    first = envelopes[0].envelope
     assert (first.stream, first.first, first.put, first.sender) == (
         p.at_a.stream, 1, (7, 0, "eu"), f"{p.at_a.session}",
     )  # fmt: skip
-    assert [lot.moves for lot in lots] == [1] * 4
+    assert [queued.moves for queued in envelopes] == [1] * 4
     assert p.a.metric("queue_moved_out") == p.b.metric("queue_moved_in") == 4
     told = [node.core.parts[QueueParts].queues.get("jobs").waiting() for node in (p.a, p.b)]
     assert [(each.moved_in, each.moved_out, each.ready) for each in told] == [(0, 4, 0), (4, 0, 0)]
@@ -110,7 +110,7 @@ def test_a_full_disk_loses_nothing_and_doubles_nothing(disk_of: str) -> None:
     p.net.until(lambda: p.a.metric("stored_envelopes") == p.b.metric("stored_envelopes") == 0)
 
 
-@pytest.mark.parametrize("seed", stories(range(12)))
+@pytest.mark.parametrize("seed", scenarios(range(12)))
 @pytest.mark.parametrize("breaks", ["line", "a", "b", "both"])
 def test_whatever_breaks_each_message_is_at_one_place_once(breaks: str, seed: int) -> None:
     p = Pair(seed)
@@ -187,7 +187,7 @@ def test_of_a_node_that_will_not_come_back_all_is_ready_again_and_says_that_it_m
     p.begin()
     p.net.until(lambda: p.figures(p.a) == (0, 3))
     p.net.until(lambda: not p.a.alive)
-    p.a.core.parts.neighbours.acquaintances.remove("b")
+    p.a.core.parts.neighbours.acquaintances.remove_address("b")
     p.a._carry_out_all()
     p.net.until(lambda: p.figures(p.a) == (3, 0))
     assert p.take_all(p.at_a) == [(each, 1) for each in contents(3)]
@@ -208,7 +208,7 @@ def test_what_has_come_from_a_node_is_remembered_until_that_is_gone_or_the_queue
     assert moved_rows(p.b) == 1
     p.a.kill()
     p.net.until(lambda: not p.b.alive)
-    p.b.core.parts.neighbours.acquaintances.remove("a")
+    p.b.core.parts.neighbours.acquaintances.remove_address("a")
     p.net.until(lambda: moved_rows(p.b) == 0)
     p.a.start()
     p.at_a, p.at_b = Worker(p.a, "ann"), Worker(p.b, "bob")
@@ -319,7 +319,7 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
 # --- stores -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at_b", stories([25_000, 1 << 27]))
+@pytest.mark.parametrize("at_b", scenarios([25_000, 1 << 27]))
 def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
     at_b: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,9 @@ def test_what_is_back_before_its_first_way_has_ended_is_twice_in_a_part_and_each
     p.net.until(lambda: p.rested(3, 0))
     p.a.restart()
     p.net.until(lambda: p.rested(3, 0))
-    assert [lot.moves for lot in p.a.core.parts[QueueParts].queues.get("jobs").part.order.next()] == [2, 2, 2]
+    assert [
+        queued.moves for queued in p.a.core.parts[QueueParts].queues.get("jobs").part.order.ready_envelopes()
+    ] == [2, 2, 2]
     assert sorted(content for content, _ in p.take_all(Worker(p.a, "ann"))) == contents(3)
 
 
@@ -44,7 +46,7 @@ def test_C4_1_who_is_named_for_what_is_kept_and_says_nothing_is_waited_for_and_n
     queue = a.core.parts[QueueParts].queues.get("sub/audit")
     net.until(lambda: a.core.parts[QueueParts].moving.can_take(b.uuid))
     b.kill()
-    assert a.core.parts[QueueParts].moving.begin(queue, b.uuid, next_ones(queue.part, 2)) == 2
+    assert a.core.parts[QueueParts].moving.begin_transfers(queue, b.uuid, next_ones(queue.part, 2)) == 2
     a._carry_out_all()
     ann = Reader(c, "ann")
     ann.take("sub/audit")

@@ -35,7 +35,7 @@ def waits_at(it: Several, i: int) -> int:
 
 
 def told(node: SimNode) -> str:
-    return "\n".join(event.text for event in node.core.parts.context.events.after(0)[0])
+    return "\n".join(event.text for event in node.core.parts.context.events.events_after(0)[0])
 
 
 def test_a_queue_with_messages_at_another_node_is_not_removed() -> None:

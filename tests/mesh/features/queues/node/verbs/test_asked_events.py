@@ -8,7 +8,7 @@ KEY = "K" * 40
 
 
 def events(node: SimNode, kind: str) -> list[str]:
-    found = node.core.parts.context.events.after(0)[0]
+    found = node.core.parts.context.events.events_after(0)[0]
     return [event.text for event in found if event.kind == kind]
 
 

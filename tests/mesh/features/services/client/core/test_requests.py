@@ -59,7 +59,7 @@ def test_other_addresses_and_other_times_go_in_envelopes_of_their_own() -> None:
     bench.ask("b", timeout=1.0)
     bench.core.publisher.post_to("b", "", b"", REQUEST, b"")
     bench.core.publisher.post_to("b", "", b"", 0, b"")
-    bench.core.publisher.post("k", b"", "", 0, b"", 0)
+    bench.core.publisher.append_message("k", b"", "", 0, b"", 0)
     bench.wait(0.01)
     sent = bench.published()
     assert [(e.to, e.first, len(command.ttls)) for command, e in sent] == [
@@ -330,8 +330,8 @@ def test_replies_to_nobody_and_what_is_no_reply_are_counted_and_change_nothing()
 
 def test_the_stream_of_sends_is_numbered_by_itself() -> None:
     bench = Bench()
-    bench.core.publisher.post("k", b"x", "", 0, b"", 0)
+    bench.core.publisher.append_message("k", b"x", "", 0, b"", 0)
     assert bench.ask()[0] == 1
     with pytest.raises(PublishRefused) as caught:
-        bench.core.publisher.post("k", b"x", SENDS, 0, b"", 0)
+        bench.core.publisher.append_message("k", b"x", SENDS, 0, b"", 0)
     assert caught.value.code == "RESERVED" and bench.core.publisher.stream == KEY.id

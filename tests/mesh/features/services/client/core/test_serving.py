@@ -30,8 +30,8 @@ class Bench(CoreBench):
     def __init__(self, credit: int = 64) -> None:
         super().__init__()
         self.seq = self.epoch = 0
-        self.it: ClientServing = self.core.services.make(7, "calc/add", credit, local_only=False)
-        self.pending: Pending = self.core.services.enter(self.it)
+        self.it: ClientServing = self.core.services.new_service(7, "calc/add", credit, local_only=False)
+        self.pending: Pending = self.core.services.register(self.it)
         self.wait()
 
     def open(self) -> None:
@@ -85,7 +85,7 @@ def test_what_was_replied_in_a_turn_leaves_in_one_envelope_with_the_counts_of_th
     taken = bench.taken(5)
     assert [each.count for each in taken] == [1, 2, 3, 4, 5] and bench.it.take_request() is None
     code = encode_properties(Properties(code="NOT_TODAY"))
-    assert bench.it.reply(taken[4], b"five") and bench.it.reply(taken[0], b"one", code)
+    assert bench.it.settle_reply(taken[4], b"five") and bench.it.settle_reply(taken[0], b"one", code)
     bench.it.settle(taken[1])
     bench.it.settle(taken[2])
     [(settle, [envelope])] = bench.settled()
@@ -93,7 +93,7 @@ def test_what_was_replied_in_a_turn_leaves_in_one_envelope_with_the_counts_of_th
     assert (envelope.stream, envelope.flags, envelope.count) == (KEY.id, REPLY, 2)
     assert [envelope.message(i) for i in range(2)] == [(b"", b"five"), (code, b"one")]
     assert read(write(settle, [envelope])) == (settle, [envelope]), "a node can read it"
-    assert bench.it.reply(taken[3], b"four")
+    assert bench.it.settle_reply(taken[3], b"four")
     assert [(s.done, s.replied) for s, _ in bench.settled()] == [((), (4,))]
 
 
@@ -102,11 +102,11 @@ def test_many_replies_or_long_ones_go_in_several() -> None:
     bench.give(requests(2000))
     bench.give(requests(1000, first=2001))
     for taken in bench.taken(3000):
-        bench.it.reply(taken, b"x")
+        bench.it.settle_reply(taken, b"x")
     assert [len(s.replied) for s, _ in bench.settled()] == [2000, 1000]
     bench.give(requests(3))
     for taken in bench.taken(3):
-        bench.it.reply(taken, bytes(ENVELOPE_BYTES // 2 + 1))
+        bench.it.settle_reply(taken, bytes(ENVELOPE_BYTES // 2 + 1))
     assert [len(s.replied) for s, _ in bench.settled()] == [2, 1]
 
 
@@ -114,10 +114,10 @@ def test_each_is_settled_once() -> None:
     bench = opened()
     bench.give(requests(2))
     one, other = bench.taken(2)
-    assert bench.it.reply(one, b"x") and not bench.it.reply(one, b"y")
+    assert bench.it.settle_reply(one, b"x") and not bench.it.settle_reply(one, b"y")
     assert bench.it.is_open(other) and not bench.it.is_open(one)
     bench.it.settle(other)
-    assert not bench.it.reply(other, b"z") and not bench.it.is_open(other)
+    assert not bench.it.settle_reply(other, b"z") and not bench.it.is_open(other)
     assert [(s.done, s.replied) for s, _ in bench.settled()] == [((2, 2), (1,))]
     assert bench.it._epoch is not None and bench.it._epoch.out == 0
 
@@ -141,7 +141,7 @@ def test_what_has_no_time_left_when_its_turn_comes_is_not_begun_but_settled() ->
     assert (one.count, last.count) == (1, 3)
     done = [s.done for s, _ in bench.settled()]
     assert done == [(1, 1), (2, 2)], "the first one is settled, too, or its room would be lost"
-    assert not bench.it.reply(one, b"too late") and bench.it.reply(last, b"x")
+    assert not bench.it.settle_reply(one, b"too late") and bench.it.settle_reply(last, b"x")
 
 
 def test_room_that_one_keeps_who_never_replies_comes_back_with_the_time_of_its_requests() -> None:
@@ -162,7 +162,7 @@ def test_a_reply_at_the_last_moment_that_comes_too_late_is_a_settlement() -> Non
     bench.give(requests(1), ttl=1000)
     [one] = bench.taken(1)
     bench.context.now += 1.0
-    assert not bench.it.is_open(one) and not bench.it.reply(one, b"x")
+    assert not bench.it.is_open(one) and not bench.it.settle_reply(one, b"x")
     assert not bench.settled()
     bench.wait(0.3)
     assert [(s.done, s.replied) for s, _ in bench.settled()] == [((1, 1), ())]
@@ -176,14 +176,14 @@ def test_what_its_user_drops_without_a_reply_is_settled_when_the_next_one_is_tak
     del dropped
     [_] = bench.taken(1)
     assert [s.done for s, _ in bench.settled()] == [(2, 2)]
-    assert bench.it.reply(kept, b"x")
+    assert bench.it.settle_reply(kept, b"x")
 
 
 def test_what_wants_no_reply_gets_none() -> None:
     bench = opened()
     bench.give(requests(1, flags=0), ttl=0)
     [one] = bench.taken(1)
-    assert not one.wants_reply and not bench.it.reply(one, b"x") and not bench.settled()
+    assert not one.wants_reply and not bench.it.settle_reply(one, b"x") and not bench.settled()
     bench.it.settle(one)
     assert [s.done for s, _ in bench.settled()] == [(1, 1)]
 
@@ -197,18 +197,18 @@ def test_an_epoch_ends_with_its_connection_and_what_is_said_of_it_then_is_said_t
     old, _ = bench.taken(2)
     bench.it.settle(old)
     bench.core.on_disconnected(bench.context.now, bench.core.line.key)
-    assert bench.it.take_request() is None and not bench.it.reply(_, b"x"), "its connection is gone"
+    assert bench.it.take_request() is None and not bench.it.settle_reply(_, b"x"), "its connection is gone"
     bench.lose()
     assert not bench.settled(), "what was not said by then is void"
     bench.lose()
     bench.give(requests(1))
     assert bench.it.take_request() is None, "of an epoch before, sent again by the link"
     bench.open()
-    assert not bench.it.reply(_, b"x")
+    assert not bench.it.settle_reply(_, b"x")
     bench.it.settle(_)
     bench.give(requests(1))
     [new] = bench.taken(1)
-    assert new.count == 1 and bench.it.reply(new, b"y")
+    assert new.count == 1 and bench.it.settle_reply(new, b"y")
     assert [(s.epoch, s.done, s.replied) for s, _ in bench.settled()] == [(2, (), (1,))]
 
 
@@ -222,7 +222,7 @@ def test_an_epoch_of_the_same_number_in_another_process_is_another_one() -> None
     bench.open()
     bench.give(requests(1))
     bench.taken(1)
-    assert not bench.it.reply(old, b"x") and not bench.settled()
+    assert not bench.it.settle_reply(old, b"x") and not bench.settled()
 
 
 def test_while_it_was_not_answered_it_is_asked_once_a_connection() -> None:
@@ -250,14 +250,14 @@ def test_who_leaves_says_what_was_settled_and_wants_no_more() -> None:
     bench = opened()
     bench.give(requests(2))
     one, two = bench.taken(2)
-    assert bench.it.reply(one, b"x")
-    pending = bench.core.services.leave(bench.it)
+    assert bench.it.settle_reply(one, b"x")
+    pending = bench.core.services.unregister(bench.it)
     bench.wait()
     *_, settle, consume = bench.sent()
     assert isinstance(settle, c.Settle) and settle.replied == (1,)
     assert isinstance(consume, c.Consume) and consume.credit == 0
     assert pending is not None and isinstance(bench.it.error, Closed)
-    assert not bench.it.reply(two, b"x") and bench.core.services.leave(bench.it) is None
+    assert not bench.it.settle_reply(two, b"x") and bench.core.services.unregister(bench.it) is None
     bench.give(requests(1, first=3))
     assert bench.it.take_request() is None
 
@@ -271,7 +271,7 @@ def test_one_that_the_node_ends_is_over_and_not_asked_for_again() -> None:
     assert not [said for said in bench.sent() if isinstance(said, c.Consume)]
 
 
-@pytest.mark.parametrize("leave", ["leave", "give_up"])
+@pytest.mark.parametrize("leave", ["unregister", "give_up"])
 def test_who_leaves_while_the_node_is_away_is_not_asked_for_when_it_is_back(leave: str) -> None:
     bench = opened()
     bench.lose()  # requested again, and not answered
@@ -284,7 +284,7 @@ def test_who_leaves_while_the_node_is_away_is_not_asked_for_when_it_is_back(leav
 
 def test_who_leaves_before_it_is_answered_learns_that_it_is_over() -> None:
     bench = Bench()
-    bench.core.services.leave(bench.it)
+    bench.core.services.unregister(bench.it)
     with pytest.raises(Closed):
         result(bench.pending.promise)
     bench.open()
@@ -294,7 +294,7 @@ def test_who_leaves_before_it_is_answered_learns_that_it_is_over() -> None:
 def test_with_its_client_it_ends_and_what_was_settled_leaves() -> None:
     bench = opened()
     bench.give(requests(1))
-    bench.it.reply(bench.taken(1)[0], b"x")
+    bench.it.settle_reply(bench.taken(1)[0], b"x")
     bench.core.close()
     bench.wait(60.0)
     assert [type(said) for said in bench.sent()][-2:] == [c.Settle, c.Bye]

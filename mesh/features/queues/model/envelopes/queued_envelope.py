@@ -10,15 +10,15 @@ from array import array
 from itertools import chain
 from math import inf
 
-from mesh.features.queues.model.lots.counts import Runs, count, first_of, numbers_of
-from mesh.features.queues.model.lots.lot_row import (
+from mesh.features.queues.model.envelopes.counts import Runs, count, first_of, numbers_of
+from mesh.features.queues.model.envelopes.envelope_row import (
     MOST_TRIES,
     PERHAPS,
     Going,
     LateRun,
     late_outside,
     moves_within,
-    read_lot_row,
+    read_envelope_row,
     told_tries,
 )
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -29,7 +29,7 @@ from mesh.wire.envelope import RESENT, Envelope
 
 OWN = 1_000  # estimated overhead in bytes of an envelope
 
-LotKey = tuple[int, bytes, int]  # acceptance time, stream, first number
+EnvelopeKey = tuple[int, bytes, int]  # acceptance time, stream, first number
 
 
 class QueuedEnvelope:
@@ -46,15 +46,15 @@ class QueuedEnvelope:
         "late",
         "left",
         "moves",
-        "parcel",
         "ready",
+        "stored",
         "tries",
     )
 
-    def __init__(self, parcel: StoredEnvelope) -> None:
-        e = parcel.envelope
-        self.parcel = parcel
-        self.key: LotKey = (e.sent, e.stream, e.first)
+    def __init__(self, stored: StoredEnvelope) -> None:
+        e = stored.envelope
+        self.stored = stored
+        self.key: EnvelopeKey = (e.sent, e.stream, e.first)
         self.ready = Ranges()
         self.done: Ranges | None = None
         self.tries: dict[int, int] = {}  # as in LotRow
@@ -71,7 +71,7 @@ class QueuedEnvelope:
 
     @property
     def envelope(self) -> Envelope:
-        return self.parcel.envelope
+        return self.stored.envelope
 
     @property
     def priority(self) -> int:
@@ -88,12 +88,12 @@ class QueuedEnvelope:
 
     @property
     def size(self) -> int:
-        return self.parcel.size
+        return self.stored.size
 
     @property
     def cost(self) -> int:
         """The estimated size in memory in bytes."""
-        return self.parcel.size + OWN
+        return self.stored.size + OWN
 
     @property
     def is_whole(self) -> bool:
@@ -124,7 +124,7 @@ class QueuedEnvelope:
             here.remove_all(going)
         return list(here)
 
-    def first(self, n: int) -> Runs:
+    def first_ready(self, n: int) -> Runs:
         return first_of(list(self.ready), n)
 
     def take_ready(self, n: int) -> Runs:
@@ -251,10 +251,10 @@ class QueuedEnvelope:
             row += [going, self.moves]
         return pack(row if self.given is None else [*row, self.given.pack()])
 
-    def restore(self, row: bytes) -> None:
+    def restore_state(self, row: bytes) -> None:
         """Restore the state from a stored row. Raises: RemoteError if the row is invalid."""
         self.has_row = True
-        stored = read_lot_row(row)
+        stored = read_envelope_row(row)
         for first, last in Ranges.unpack(stored.done):
             for a, b in self.envelope.ranges():
                 if first <= b and a <= last:

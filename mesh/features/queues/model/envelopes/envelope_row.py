@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from mesh.features.queues.model.lots.counts import Runs
+from mesh.features.queues.model.envelopes.counts import Runs
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import reader
 from mesh.wire.limits import ENVELOPE_MESSAGES
@@ -22,7 +22,7 @@ Going = tuple[Runs, bytes, int]  # messages, target node, number of the move
 StoredMove = tuple[tuple[int, ...], bytes, int]  # first, last, ...; then as in Going
 
 
-class LotRow(msgspec.Struct, frozen=True, array_like=True):
+class EnvelopeRow(msgspec.Struct, frozen=True, array_like=True):
     """The stored state of an envelope that is no longer in its initial state."""
 
     done: bytes = b""  # ranges of numbers
@@ -34,7 +34,7 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
     given: bytes = b""  # ranges of numbers that consumers may have
 
 
-read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
+read_envelope_row = reader(EnvelopeRow, 64 * ENVELOPE_MESSAGES)
 
 
 def told_tries(tries: int, most: int) -> int:

@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.features.queues.model.lots.paged import ROWS, SPAN, PagedLots
+from mesh.features.queues.model.envelopes.paged import ROWS, SPAN, PagedEnvelopes
 
 
-def paged(*positions: int) -> PagedLots:
-    found = PagedLots()
+def paged(*positions: int) -> PagedEnvelopes:
+    found = PagedEnvelopes()
     for position in positions:
         found.add(position, 2 * position, 1, 100, 0)
     return found
 
 
-def places(found: PagedLots, behind: int = -1) -> list[int]:
+def places(found: PagedEnvelopes, behind: int = -1) -> list[int]:
     return [position for (position, _, _), _ in found.after(behind)]
 
 
@@ -29,7 +29,7 @@ def test_a_lot_is_put_back_at_its_place_wherever_a_span_ends(
     found = paged(*here)
     if start + back in here:
         assert found.take_out(start + back)
-    found.put_back(start + back, 2 * (start + back), 1, 100, 0)
+    found.reinsert(start + back, 2 * (start + back), 1, 100, 0)
     expected = sorted({*here, start + back})
     assert places(found) == expected
     assert [sent for _, sent in found.after(-1)] == [2 * position for position in expected]
@@ -41,7 +41,7 @@ def test_a_lot_is_put_back_at_its_place_wherever_a_span_ends(
 def test_what_was_taken_first_is_put_back_before_the_rest() -> None:
     found = paged(SPAN - 1, SPAN, SPAN + 1)
     assert found.take_positions(2, 10**6) == (SPAN - 1, SPAN)
-    found.put_back(SPAN - 1, 1, 1, 100, 0)
+    found.reinsert(SPAN - 1, 1, 1, 100, 0)
     assert places(found) == [SPAN - 1, SPAN + 1]
 
 

@@ -1,6 +1,6 @@
 """The index of envelopes on disk, which forgets a priority with its last envelope."""
 
-from mesh.features.queues.model.lots.disk_index import VOID, DiskIndex
+from mesh.features.queues.model.envelopes.disk_index import VOID, DiskIndex
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
@@ -10,7 +10,7 @@ PRIORITY = 5
 def with_one(expires: int = 0) -> DiskIndex:
     found = DiskIndex()
     envelope = Envelope(b"s" * 16, "", 1, 1, ("k",), 1, 1, b"x", sent=1, expires=expires)
-    found.add_parcel(StoredEnvelope(envelope, position=7), PRIORITY, 1, None)
+    found.add_stored(StoredEnvelope(envelope, position=7), PRIORITY, 1, None)
     return found
 
 

@@ -13,7 +13,7 @@ from mesh.testing import Mesh
 from tests.waiting import LIMIT
 
 
-def story(
+def scenario(
     *nodes: Any, **told: Any
 ) -> Callable[[Callable[[Mesh], Coroutine[Any, Any, None]]], Callable[[], None]]:
     """Run the test with a mesh of these nodes. A resource that is left unawaited or unclosed is a failure."""

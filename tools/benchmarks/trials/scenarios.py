@@ -14,7 +14,7 @@ Query = dict[str, str]  # the arguments of `subscribe`
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Scenario:
     """A mesh, its clients, and its kills.
 
     `kind` names the relation of a kill to two clients.
@@ -37,7 +37,7 @@ class Story:
 
 NODES = ("heron", "stork", "egret")
 P1, P2, P3 = Publisher("p1", "heron"), Publisher("p2", "heron"), Publisher("p3", "egret")
-EACH_ITS_OWN_MASTER = Story(
+EACH_ITS_OWN_MASTER = Scenario(
     part="kills",
     start=lambda processes: start_nodes(processes, *NODES, log_level="debug"),
     publishers=(P1, P2, P3),
@@ -60,7 +60,7 @@ EACH_ITS_OWN_MASTER = Story(
 # bilbo's messages go through frodo to heron; avalon is another slave of heron, and is not killed.
 ROLES = {"heron": "master", "frodo": "way", "bilbo": "slave"}
 SLAVE = Publisher("p1", "bilbo", DOMAIN)
-MASTERS = Story(
+MASTERS = Scenario(
     part="kills-masters",
     start=lambda processes: start_line(processes, log_level="debug"),
     publishers=(SLAVE,),
@@ -77,5 +77,5 @@ MASTERS = Story(
     down=(0.1, 3.0),
 )
 
-# by their names in --story
-STORIES = {"nodes": EACH_ITS_OWN_MASTER, "masters": MASTERS}
+# by their names in --scenario
+SCENARIOS = {"nodes": EACH_ITS_OWN_MASTER, "masters": MASTERS}

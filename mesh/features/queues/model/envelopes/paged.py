@@ -13,7 +13,7 @@ SPAN = 2**32  # positions that one page may span, aligned
 PagedRow = tuple[int, int, int]  # position, messages, bytes
 
 
-class LotPage:
+class EnvelopePage:
     """Consecutive envelopes as columns, with positions in one span of SPAN positions."""
 
     __slots__ = ("_at", "_base", "_places", "counts", "expires", "first_void", "sent", "sizes")
@@ -50,7 +50,7 @@ class LotPage:
             self.expires.append(expires)
             self.first_void = min(self.first_void, expires or inf)
 
-    def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
+    def reinsert(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
         """Insert a removed envelope at its place."""
         if expires and self.expires is None:
             self.expires = array("Q", bytes(8 * len(self._places)))
@@ -91,7 +91,7 @@ class LotPage:
         """Remove and return the envelopes whose messages have all expired at `wall` (ns since 1970)."""
         if self.first_void > wall or self.expires is None:
             return []
-        kept, void = LotPage(self._base), list[PagedRow]()
+        kept, void = EnvelopePage(self._base), list[PagedRow]()
         for i in range(self._at, len(self._places)):
             if 0 < self.expires[i] <= wall:
                 void.append((self._position(i), self.counts[i], self.sizes[i]))
@@ -102,11 +102,11 @@ class LotPage:
         return void
 
 
-class PagedLots:
+class PagedEnvelopes:
     """Envelopes in the order of their positions, which is the order of acceptance."""
 
     def __init__(self) -> None:
-        self._pages: deque[LotPage] = deque()
+        self._pages: deque[EnvelopePage] = deque()
         self.messages = self.bytes = 0
 
     def __len__(self) -> int:
@@ -134,12 +134,12 @@ class PagedLots:
     def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
         """Append an envelope; `expires` is when its last message expires, or 0 for never."""
         if not self._pages or not self._pages[-1].has_room(position):
-            self._pages.append(LotPage(position))
+            self._pages.append(EnvelopePage(position))
         self._pages[-1].add(position, sent, count, size, expires)
         self.messages += count
         self.bytes += size
 
-    def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
+    def reinsert(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
         """Insert a removed envelope at its place."""
         if not self._pages:
             self.add(position, sent, count, size, expires)
@@ -147,8 +147,8 @@ class PagedLots:
         at = min(self._place(position), len(self._pages) - 1)
         if not self._pages[at].spans(position):
             at += self._pages[at].last < position
-            self._pages.insert(at, LotPage(position))
-        self._pages[at].put_back(position, sent, count, size, expires)
+            self._pages.insert(at, EnvelopePage(position))
+        self._pages[at].reinsert(position, sent, count, size, expires)
         self.messages += count
         self.bytes += size
 
@@ -171,13 +171,13 @@ class PagedLots:
     def _place(self, position: int) -> int:
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
-    def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
-        """Remove the next envelopes up to `lots` envelopes or `size` bytes, and return their positions.
+    def take_positions(self, envelopes: int, size: int) -> tuple[int, ...]:
+        """Remove the next envelopes up to `envelopes` envelopes or `size` bytes, and return their positions.
 
         The last envelope may exceed the limit of `size` bytes.
         """
         taken: list[int] = []
-        while self._pages and len(taken) < lots and size > 0:
+        while self._pages and len(taken) < envelopes and size > 0:
             row = self._pages[0].take_first()
             taken.append(self._uncount(row))
             size -= row[2]

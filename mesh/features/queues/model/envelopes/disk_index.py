@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from mesh.features.queues.model.lots.paged import PagedLots
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.envelopes.paged import PagedEnvelopes
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.expiry import all_void
 
@@ -28,10 +28,10 @@ class DiskIndex:
 
     def __init__(self) -> None:
         self.rows: dict[int, bytes] = {}  # by position: stored states of changed envelopes
-        self._paged: dict[int, PagedLots] = {}
+        self._paged: dict[int, PagedEnvelopes] = {}
         self._loading: dict[int, bool] = {}  # whether the read is still wanted
         self._loading_from: dict[int, int] = {}  # acceptance time of the first envelope read
-        self._purged: list[PagedLots] = []
+        self._purged: list[PagedEnvelopes] = []
         self._discarded: list[int] = []  # positions of single discarded envelopes
 
     def has(self, priority: int) -> bool:
@@ -45,7 +45,7 @@ class DiskIndex:
         """Iterate over the priorities that have envelopes here."""
         return iter({*self._paged, *self._loading} - {VOID})
 
-    def first(self, priority: int, after: int = 0) -> float:
+    def first_accepted(self, priority: int, after: int = 0) -> float:
         """Return the acceptance time (ns) of the first envelope behind position `after`, or infinity.
 
         While envelopes of this priority are being read, the first of them counts, whatever its position.
@@ -77,27 +77,27 @@ class DiskIndex:
         """
         return self._paged[priority].last(n) if priority in self._paged else 0
 
-    def add(self, lot: QueuedEnvelope, expiry: float | None, *, is_back: bool = False) -> None:
+    def add(self, queued: QueuedEnvelope, expiry: float | None, *, is_back: bool = False) -> None:
         """Add an envelope, and keep its stored state if it has one.
 
         `expiry` is the expiry of the queue in seconds. If `is_back` is set, the envelope is inserted at its
         place, else at the end.
         """
-        self.add_parcel(lot.parcel, lot.priority, lot.left, expiry, is_back=is_back)
-        if row := lot.row():
-            self.rows[lot.parcel.position] = row
+        self.add_stored(queued.stored, queued.priority, queued.left, expiry, is_back=is_back)
+        if row := queued.row():
+            self.rows[queued.stored.position] = row
 
-    def add_parcel(
-        self, parcel: StoredEnvelope, priority: int, left: int, expiry: float | None, *, is_back: bool = False
+    def add_stored(
+        self, stored: StoredEnvelope, priority: int, left: int, expiry: float | None, *, is_back: bool = False
     ) -> None:
         """Add an envelope with `left` messages that are not done; `expiry` and `is_back` are as in `add`."""
-        e = parcel.envelope
+        e = stored.envelope
         limit = e.sent + int(expiry * S) if expiry is not None else 0
         paged = self._paged.get(priority)
         if paged is None:
-            paged = self._paged[priority] = PagedLots()
-        put = paged.put_back if is_back else paged.add
-        put(parcel.position, e.sent, left, parcel.size, all_void(e, limit) if limit or e.expires else 0)
+            paged = self._paged[priority] = PagedEnvelopes()
+        put = paged.reinsert if is_back else paged.add
+        put(stored.position, e.sent, left, stored.size, all_void(e, limit) if limit or e.expires else 0)
 
     def take_out(self, priority: int, position: int) -> bool:
         """Remove an envelope that will be kept in memory, and return whether it was here."""

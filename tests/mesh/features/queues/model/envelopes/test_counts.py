@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.features.queues.model.lots.counts import count, first_of, joined, numbers_of, slice_of
+from mesh.features.queues.model.envelopes.counts import count, first_of, joined, numbers_of, slice_of
 
 NUMBERS = st.sets(st.integers(1, 40), max_size=30).map(sorted)
 

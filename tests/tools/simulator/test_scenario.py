@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.seeds import stories
+from tests.seeds import scenarios
 from tools.simulator.campaign import ALL, again
 from tools.simulator.planted import BUGS, planted
 from tools.simulator.planted_search import broken_without, is_found
 from tools.simulator.profiles import PROFILES, SHORT
 from tools.simulator.reducer import reduced
+from tools.simulator.scenario import told
 from tools.simulator.script import with_steps
 from tools.simulator.steps import Step
-from tools.simulator.story import told
 from tools.simulator.writing import written
 
 WITHIN = 20  # runs that find a planted mistake
@@ -36,27 +36,27 @@ def broken(profile: str, seed: int) -> list[str]:
     return [str(violation) for violation in told(written(seed, ALL[profile])).violations]
 
 
-@pytest.mark.parametrize("seed", stories([4, 2, 3]))  # other tests run the other seeds
-def test_a_short_story_keeps_every_promise(seed: int) -> None:
+@pytest.mark.parametrize("seed", scenarios([4, 2, 3]))  # other tests run the other seeds
+def test_a_short_scenario_keeps_every_promise(seed: int) -> None:
     assert broken("short", seed) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted(PROFILES.keys() - MOST.keys()))
-def test_a_story_of_each_other_kind_keeps_every_promise(profile: str) -> None:
+def test_a_scenario_of_each_other_kind_keeps_every_promise(profile: str) -> None:
     seed = min(range(AMONG), key=lambda seed: len(written(seed, PROFILES[profile]).steps))
     assert broken(profile, seed) == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_stories_that_broke_a_promise_once_keep_them_now() -> None:
+def test_scenarios_that_broke_a_promise_once_keep_them_now() -> None:
     brief = sorted(again(SEEDS), key=lambda once: len(written(once[1], ALL[once[0]]).steps))[:FEW]
     assert len(brief) == FEW
     assert {once: found for once in brief if (found := broken(*once))} == {}
 
 
-@pytest.mark.parametrize("name", stories(BUGS))
+@pytest.mark.parametrize("name", scenarios(BUGS))
 def test_a_planted_mistake_is_found(name: str) -> None:
     """A later fix changes the runs: if the mistake's own seed misses it now, one of the next ones finds it.
 
@@ -70,15 +70,15 @@ def test_a_planted_mistake_is_found(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", MOST)
-def test_without_mistakes_a_story_of_their_profile_keeps_every_promise(profile: str) -> None:
+def test_without_mistakes_a_scenario_of_their_profile_keeps_every_promise(profile: str) -> None:
     assert broken_without(MOST[profile], MOST[profile].seed) == []
 
 
 @pytest.mark.slow  # for its length
-def test_a_story_told_twice_is_the_same_whatever_python_hashes() -> None:
+def test_a_scenario_told_twice_is_the_same_whatever_python_hashes() -> None:
     code = (
         "from tools.simulator.writing import written; from tools.simulator.profiles import PROFILES, SHORT;"
-        "from tools.simulator.story import told; print(told(written(4, SHORT)).history.digest())"
+        "from tools.simulator.scenario import told; print(told(written(4, SHORT)).history.digest())"
     )
     digests = set()
     for seed in ("1", "2"):
@@ -102,7 +102,7 @@ def test_what_a_failure_does_not_need_is_left_out() -> None:
 
 
 @pytest.mark.usefixtures("soon_over")
-def test_a_story_without_any_step_is_still_a_mesh_that_meets() -> None:
+def test_a_scenario_without_any_step_is_still_a_mesh_that_meets() -> None:
     outcome = told(with_steps(written(0, SHORT), ()))
     assert outcome.violations == []
     assert {event.text for event in outcome.history.of("end")} >= {"alive", "pending"}
