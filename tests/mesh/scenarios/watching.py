@@ -11,7 +11,7 @@ from tests.mesh.running import RunningNode
 
 def told(node: RunningNode, site: str) -> list[str]:
     """Return the kinds of the node's reports about another site, in order."""
-    return re.findall(rf" site-(\w+): the site {site} ", node.log)
+    return re.findall(rf" site-(\w+): site {site} ", node.log)
 
 
 async def becomes(client: Client, site: str, state: str, nodes: list[RunningNode]) -> None:
