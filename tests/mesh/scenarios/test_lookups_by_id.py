@@ -17,7 +17,7 @@ import mesh
 from mesh.client.client import Client
 from mesh.shell.node import NodeRuntime
 from mesh.wire.command import Command
-from mesh.wire.commands import Ping, Publish, Serving, Watch
+from mesh.wire.commands import Ping, Publish, Respond, Sends, Serving, Watch
 from mesh.wire.frames import read
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of
 from tests.mesh.running import RunningNode, running
@@ -43,6 +43,10 @@ class Wire:
 
     def of(self, kind: type[C]) -> list[C]:
         return [command for _, command in self.commands if isinstance(command, kind)]
+
+    def connections(self, kind: type[Command]) -> set[Hashable]:
+        """Return the connections over which commands of this kind have arrived."""
+        return {key for key, command in self.commands if isinstance(command, kind)}
 
     def lookups(self) -> int:
         """Return how often other nodes have named the address."""
@@ -78,16 +82,16 @@ def test_E11_a_connection_without_messages_is_kept_by_pings() -> None:
             at(m, "b") as bob,
             Server(bob, "x") as server,
         ):
+            here, there = (Wire(node) for node in m.nodes.values())
             assert (await ann.request("x", b"1")).content == b"re 1"
-            wires = [Wire(node) for node in m.nodes.values()]
             clock = m.nodes["a"].core.parts.context.clock
             begun = clock.now
             await eventually(lambda: clock.now >= begun + IDLE)
-            assert all(len(wire.of(Ping)) > 0 for wire in wires)
             assert (await ann.request("x", b"2")).content == b"re 2"
             assert server.contents == [b"1", b"2"]
-            for name in m.nodes:
-                assert m.metric(name, "data_links") == 1
+            assert here.of(Ping) and there.of(Ping)
+            assert (len(there.of(Sends)), len(here.of(Respond))) == (2, 2)
+            assert len(there.connections(Sends)) == len(here.connections(Respond)) == 1
 
     asyncio.run(scenario())
 

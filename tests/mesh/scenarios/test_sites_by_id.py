@@ -10,6 +10,7 @@ import pytest
 
 from mesh.client.client import Client
 from mesh.features.sites.model.views import GRACE
+from mesh.wire.limits import CHUNK
 from tests.mesh.meshes import eventually
 from tests.mesh.scenarios.hearing import Ear, hearing, nothing_more
 from tests.mesh.scenarios.joined import Joined, Plan, joined
@@ -18,7 +19,8 @@ from tests.mesh.scenarios.watching import becomes, seen, told
 
 STOCK = "STOCK"
 RIGHTS = 'domains = ["STOCK"]\nletters = ["joe"]'
-LONG = b"0123456789" * 500  # 5,000 characters
+SIZES = [5000, CHUNK]  # bytes of contents; the second one and its header need two frames
+HEADERS = {"unit": "C"}
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +57,21 @@ async def answer_all(readers: list[Person], ears: list[Ear]) -> None:
             await person.client.send(message.sender, message.content)
 
 
-def test_D8_a_long_message_and_its_answer_arrive_whole_and_once(four: Joined) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_D8_a_long_message_and_its_answer_arrive_whole_and_once(four: Joined, size: int) -> None:
     async def scenario() -> None:
+        content = (b"0123456789" * (size // 10 + 1))[:size]
         sender, receiver = four.nodes["LON"][1], four.nodes["NYC"][1]
-        async with people([sender, receiver]) as (joe, far), hearing(far.client, "D8", STOCK) as ear:
-            await joe.client.publish("D8", LONG, domain=STOCK, persistent=True)
+        async with people([sender, receiver]) as (joe, far), hearing(far.client, f"D8/{size}", STOCK) as ear:
+            await joe.client.publish(f"D8/{size}", content, domain=STOCK, headers=HEADERS, persistent=True)
             await ear.heard(1)
-            await far.client.send(ear.messages[0].sender, ear.messages[0].content)
+            await far.client.send(ear.messages[0].sender, content, headers=HEADERS)
             await eventually(lambda: joe.letters)
-            await joe.client.send(joe.letters[0].sender, LONG)
+            await joe.client.send(joe.letters[0].sender, content, headers=HEADERS)
             await eventually(lambda: far.letters)
             await nothing_more(joe.client, ear, domain=STOCK)
-            assert ear.contents == [LONG]
-            assert [letter.content for letter in (*joe.letters, *far.letters)] == [LONG, LONG]
+            assert ear.contents == [content]
+            assert [letter.content for letter in (*joe.letters, *far.letters)] == [content, content]
 
     asyncio.run(scenario())
 
