@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable
+from contextlib import AsyncExitStack
 from typing import TypeVar
 
 import psutil
@@ -20,9 +21,8 @@ from mesh.wire.command import Command
 from mesh.wire.commands import Ping, Publish, Respond, Sends, Serving, Watch
 from mesh.wire.frames import read
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of
-from tests.mesh.running import RunningNode, running
 from tests.mesh.scenarios.serving import Server, files_of, knows
-from tests.mesh.scenarios.topology import loop_of
+from tests.mesh.scenarios.topology import Processes, loop_of, processes_of
 
 C = TypeVar("C", bound=Command)
 NAME = ("address", "x")
@@ -198,29 +198,33 @@ def test_E22_a_change_of_servers_needs_no_new_lookup() -> None:
 
 
 async def sixteen(client: Client, content: bytes, server: Server) -> None:
-    await asyncio.gather(*(client.send("x", content) for _ in range(16)))
+    for _ in range(16):
+        await client.send("x", content)
     await server.received(16)
 
 
 def test_E24_sixteen_sends_that_wait_for_a_lookup_fail_alike_and_the_next_one_is_new() -> None:
-    """A lookup fails if a node does not answer within 2 s. Its processes here are stopped for that time."""
+    """A lookup fails if a node does not answer within 2 s. Node a is suspended for that time."""
 
-    async def scenario(a: RunningNode, b: RunningNode) -> None:
+    async def scenario(c: Processes) -> None:
         async with (
-            mesh.connect("a", environ=a.environ, timeout=LIMIT) as ann,
-            mesh.connect("b", environ=b.environ, timeout=LIMIT) as bob,
+            c.connect("a", timeout=LIMIT) as ann,
+            AsyncExitStack() as stack,
             Server(ann, "x") as server,
         ):
-            a.pause()
+            clients = [c.connect("b", timeout=LIMIT) for _ in range(16)]
+            askers = [await stack.enter_async_context(client) for client in clients]
+            bob = askers[0]
+            c["a"].pause()
             try:
-                await all_fail_alike(bob, "x")
+                await all_fail_alike(askers, "x")
             finally:
-                a.resume()
+                c["a"].resume()
             await knows(bob, "x", a=1)
             assert (await bob.send("x", b"late")).ok
             await eventually(lambda: server.contents == [b"late"])
             # An address without servers is no failure, and is not remembered either.
-            await all_fail_alike(bob, "y")
+            await all_fail_alike(askers, "y")
             async with bob.gather("y", b"all", timeout=LIMIT) as answers:
                 assert [answer async for answer in answers] == []
             async with Server(ann, "y") as new:
@@ -228,11 +232,11 @@ def test_E24_sixteen_sends_that_wait_for_a_lookup_fail_alike_and_the_next_one_is
                 assert (await bob.send("y", b"new")).ok
                 await eventually(lambda: new.contents == [b"new"])
 
-    with running("a") as a, running("b", beside=a) as b:
-        asyncio.run(scenario(a, b))
+    with processes_of(files_of("a", "b")) as c:
+        asyncio.run(scenario(c))
 
 
-async def all_fail_alike(client: Client, address: str) -> None:
-    failed = await asyncio.gather(*(client.send(address, b"?") for _ in range(16)), return_exceptions=True)
+async def all_fail_alike(clients: list[Client], address: str) -> None:
+    failed = await asyncio.gather(*(m.send(address, b"?") for m in clients), return_exceptions=True)
     assert {type(error) for error in failed} == {mesh.NoHandlers}
     assert len({str(error) for error in failed}) == 1

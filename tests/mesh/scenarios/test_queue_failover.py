@@ -132,9 +132,8 @@ async def only_taker(putter: Client, takers: dict[str, Taker], group: str, numbe
     await put(putter, numbers, group=group)
     await eventually(lambda: total(takers) >= sum(before.values()) + len(numbers))
     got = {n: taker.had[before[n] :] for n, taker in takers.items() if taker.had[before[n] :]}
-    [(node, had)] = got.items()
-    assert had == list(numbers)
-    return node
+    assert list(got.values()) == [list(numbers)]
+    return next(iter(got))
 
 
 def total(takers: dict[str, Taker]) -> int:
