@@ -57,11 +57,16 @@ class Server:
         await self.leave()
 
 
+async def known(client: Client, address: str) -> dict[str, int]:
+    """Return the numbers of servers that the client's node knows, by node."""
+    rows = (await client.call("servers", address=address))["servers"]
+    return {row["node"]: row["consumers"] for row in rows}
+
+
 async def knows(client: Client, address: str, **consumers: int) -> None:
     """Wait until the client's node knows exactly these numbers of servers, by node."""
 
     async def is_so() -> bool:
-        rows = (await client.call("servers", address=address))["servers"]
-        return {row["node"]: row["consumers"] for row in rows} == consumers
+        return await known(client, address) == consumers
 
     await eventually(is_so)

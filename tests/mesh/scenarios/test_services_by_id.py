@@ -13,7 +13,7 @@ from mesh.client.client import Client
 from mesh.client.options import DeliveryMode
 from tests.mesh.meshes import LIMIT
 from tests.mesh.running import running
-from tests.mesh.scenarios.serving import Server, files_of, knows
+from tests.mesh.scenarios.serving import Server, files_of, known, knows
 from tests.mesh.scenarios.topology import Processes, processes_of
 
 NAMES = "abcde"
@@ -38,6 +38,7 @@ def test_E1_a_local_server_gets_nothing_from_elsewhere(c: Processes) -> None:
                     await far.send("E1", b"far", delivery=delivery)
             async with far.gather("E1", b"far", timeout=LIMIT) as answers:
                 assert [answer async for answer in answers] == []
+            assert (await known(far, "E1"), await known(near, "E1")) == ({}, {"b": 1})
             assert (await near.request("E1", b"near")).content == b"re near"
             assert server.contents == [b"near"]
 
