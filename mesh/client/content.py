@@ -1,6 +1,6 @@
 """Encodes contents, headers and other arguments of a published message."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
 PlainContent = bytes | bytearray | memoryview | str  # published unchanged
 Content = object  # plain content, or a value for a codec
 LONGEST_FAILURE = 4096  # characters of a failure's text
-Headings = Headers | Mapping[str, str] | None
+Headings = Headers | Mapping[str, str] | Sequence[tuple[str, str]] | None
 # Key, content, domain, flags, properties, expiry in ns since 1970, and the XML of the key.
 Prepared = tuple[str, bytes, str, int, bytes, int, str]
 

@@ -84,8 +84,8 @@ def test_E14_values_of_one_header_keep_their_order_to_the_server_and_back(c: Pro
         pairs = [(name, f"{name}{n}") for n, name in enumerate("abcdabcdab")]
         async with at(c, "a") as ann, at(c, "b") as bob, Server(bob, "E14") as server:
             async with bob.subscribe("E14/key") as values:
-                await ann.publish("E14/key", b"", headers=mesh.Headers(pairs))
-                reply = await ann.request("E14", b"", headers=mesh.Headers(pairs))
+                await ann.publish("E14/key", b"", headers=pairs)
+                reply = await ann.request("E14", b"", headers=pairs)
                 for message in (await anext(values), server.messages[0], reply):
                     assert [len(message.headers.all(name)) for name in "abcd"] == [3, 3, 2, 2]
                     assert list(message.headers.items()) == pairs

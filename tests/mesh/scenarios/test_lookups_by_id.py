@@ -44,9 +44,15 @@ class Wire:
     def of(self, kind: type[C]) -> list[C]:
         return [command for _, command in self.commands if isinstance(command, kind)]
 
-    def connections(self, kind: type[Command]) -> set[Hashable]:
-        """Return the connections over which commands of this kind have arrived."""
-        return {key for key, command in self.commands if isinstance(command, kind)}
+    def beside(self, kind: type[Command]) -> dict[Hashable, list[Command]]:
+        """Return all commands of each connection over which commands of this kind have arrived."""
+        found: dict[Hashable, list[Command]] = {
+            key: [] for key, each in self.commands if isinstance(each, kind)
+        }
+        for key, command in self.commands:
+            if key in found:
+                found[key].append(command)
+        return found
 
     def lookups(self) -> int:
         """Return how often other nodes have named the address."""
@@ -89,9 +95,10 @@ def test_E11_a_connection_without_messages_is_kept_by_pings() -> None:
             await eventually(lambda: clock.now >= begun + IDLE)
             assert (await ann.request("x", b"2")).content == b"re 2"
             assert server.contents == [b"1", b"2"]
-            assert here.of(Ping) and there.of(Ping)
-            assert (len(there.of(Sends)), len(here.of(Respond))) == (2, 2)
-            assert len(there.connections(Sends)) == len(here.connections(Respond)) == 1
+            for wire, kind in ((there, Sends), (here, Respond)):
+                [commands] = wire.beside(kind).values()
+                first, last = (n for n, each in enumerate(commands) if isinstance(each, kind))
+                assert any(isinstance(each, Ping) for each in commands[first:last])
 
     asyncio.run(scenario())
 
