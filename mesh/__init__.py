@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mesh.client.registrations import Registration, Registrations
     from mesh.client.sending import Sent
     from mesh.client.subscription import Subscription
-    from mesh.client.views import Views
+    from mesh.client.views import Place, Views
     from mesh.embedded.client import node
     from mesh.errors import (
         BadArgument,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         StoreError,
         StoreFull,
         TailBackFull,
+        UnknownName,
         UnknownNode,
         WouldBlock,
         WrongLoop,
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from mesh.features.services.client.request import Request
     from mesh.features.services.client.service import Service
     from mesh.values import Headers, Published
-    from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, SiteRow
+    from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, Sighting, SiteRow
 
 __version__ = "0.1.0"
 
@@ -93,6 +94,7 @@ _HOMES = {
     "Info": "mesh.wire.replies",
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
+    "Place": "mesh.client.views",
     "Published": "mesh.values",
     "Queue": "mesh.features.queues.client.queue",
     "QueueRow": "mesh.wire.replies",
@@ -104,6 +106,7 @@ _HOMES = {
     "Request": "mesh.features.services.client.request",
     "Sent": "mesh.client.sending",
     "Service": "mesh.features.services.client.service",
+    "Sighting": "mesh.wire.replies",
     "SiteRow": "mesh.wire.replies",
     "Subscription": "mesh.client.subscription",
     "Views": "mesh.client.views",
@@ -156,6 +159,7 @@ __all__ = [
     "NodeRow",
     "NotAvailable",
     "NotConnected",
+    "Place",
     "PublishRefused",
     "Published",
     "Queue",
@@ -174,6 +178,7 @@ __all__ = [
     "RequestFailed",
     "Sent",
     "Service",
+    "Sighting",
     "SiteFull",
     "SiteRow",
     "SiteUnreachable",
@@ -183,6 +188,7 @@ __all__ = [
     "StoreFull",
     "Subscription",
     "TailBackFull",
+    "UnknownName",
     "UnknownNode",
     "Views",
     "WouldBlock",

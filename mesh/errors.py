@@ -11,7 +11,7 @@ MeshError
  │   │   ├─ StaleSequence, CircularLoop, UnknownNode, NotConnected, MasterAway, Expired
  │   │   ├─ TailBackFull, SiteFull, SiteUnreachable
  │   │   └─ NoHandlers, HandlerLost, NoQueue, QueueFull
- │   └─ QueueExists, QueueInUse, LeaseOver
+ │   └─ UnknownName, QueueExists, QueueInUse, LeaseOver
  ├─ RemoteError         a peer broke the protocol: close the link, not the program
  │   └─ Refused         a peer refused, with a reason
  ├─ RequestFailed       a request that was answered with a failure
@@ -291,6 +291,12 @@ class QueueFull(PublishRefused):
     """The queue is full."""
 
     code = "QUEUE_FULL"
+
+
+class UnknownName(LocalError):
+    """No node, client, session, address, queue or site has the name, as far as the asked node knows."""
+
+    code = "UNKNOWN_NAME"
 
 
 class QueueExists(LocalError):

@@ -72,6 +72,7 @@ EXAMPLES = {
     "inbox": ["mesh inbox --client joe --session 1"],
     "inbox release": ["mesh inbox release joe"],
     "route": ["mesh route sensors/kitchen/temp --domain HOUSE", "mesh route --to calc/add"],
+    "where": ["mesh where joe", "mesh where queue/orders --json"],
     "why node": ["mesh why node heron"],
     "why topic": ["mesh why topic alarms/fire --url heron"],
     "why message": ["mesh why message 8f14e45fceea167a5a36dedd4bea2543/NEWS:7"],

@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from mesh.client.content import address_of, check_destination, is_address
 from mesh.client.posting import Posting
-from mesh.client.views import SitesReply, Views
+from mesh.client.views import Place, SitesReply, Views, place_of
 from mesh.errors import BadQuery, RemoteError
+from mesh.features.where.model import readings
 from mesh.names import OTHERS, node_name
 from mesh.values import check_domain, check_key
-from mesh.wire.replies import Info, NodeRow, Reason, Reasons
+from mesh.wire.replies import Info, Located, NodeRow, Reason, Reasons
 
 R = TypeVar("R")
 
@@ -89,6 +90,34 @@ class Asking(Posting):
         """
         arguments = {"kind": kind, "text": text, "domain": check_domain(domain or "")}
         return _read(await self.call("why", **arguments), Reasons).reasons
+
+    async def where(self, name: str) -> Place:
+        """Return the nodes that have a name. Nothing is sent to clients, services or consumers.
+
+        All reachable nodes are queried, for at most 2 s. Nodes with `nameservice` shorten that.
+
+        Args:
+            name: The name of a node, client, session, address, queue or site: "heron", "calc/add". A name of
+                several objects can begin with its kind: "node/heron", "client/joe", "address/calc/add",
+                "queue/orders", "site/FRA".
+
+        Returns:
+            The place of the object. If several objects have the name, the first in the order above, with the
+            rest in `others`.
+
+        Raises:
+            BadName: The name is invalid.
+            UnknownName: No node has the name. The hint has similar names.
+            LocalError: The node searches for too many names (code TOO_MANY_REQUESTS), or it runs an earlier
+                release (UNKNOWN_VERB).
+
+        Example:
+            place = await m.where("client/joe")
+            print(place.nodes)
+        """
+        readings(name)
+        found = _read(await self.call("locate", name=name), Located)
+        return place_of(found.sightings, found.missing)
 
     async def nodes(self, *, all: bool = False) -> list[NodeRow]:
         """Return the nodes that the client's node knows, starting with that node. Times are in seconds.

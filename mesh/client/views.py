@@ -1,12 +1,15 @@
-"""The result of `views`: the nodes that are alive in this mesh and in other sites."""
+"""The results of `views` and `where`: live nodes here and in other sites, and the nodes that have a name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mesh.wire.replies import SiteRow
+from mesh.wire.replies import Sighting, SiteRow
 
-__all__ = ["SiteRow", "SitesReply", "Views"]
+__all__ = ["Place", "Sighting", "SiteRow", "SitesReply", "Views", "place_of"]
 
 
 class SitesReply(Struct, frozen=True):
@@ -35,3 +38,31 @@ class Views(Struct, frozen=True):
         """Pairs of site and node for all nodes that are alive, this mesh first."""
         there = [(site, node) for site, row in self.remote.items() for node in row.nodes]
         return [(self.site, node) for node in self.local] + there
+
+
+class Place(Struct, frozen=True):
+    """The nodes that have a name, as `where` found them.
+
+    Example:
+        place = await m.where("orders/price")
+        print(place.kind, place.nodes)
+    """
+
+    kind: str  # "node", "client", "session", "address", "queue" or "site"
+    name: str  # with its kind, such as "queue/orders": `where` accepts it
+    nodes: list[str]  # names of the nodes, best first
+    sightings: list[Sighting]  # one for each node: state, count, address, and by which node it was reported
+    others: list[Place] = []  # other objects with the same name, such as a queue beside an address
+    missing: list[str] = []  # names of nodes that did not answer
+
+
+def place_of(sightings: Sequence[Sighting], missing: Sequence[str]) -> Place:
+    """Return the first object in `sightings`, which are sorted, with the other objects in `others`."""
+    found: dict[str, list[Sighting]] = {}
+    for row in sightings:
+        found.setdefault(row.name, []).append(row)
+    places = [
+        Place(rows[0].kind, name, [row.node for row in rows], rows, missing=list(missing))
+        for name, rows in found.items()
+    ]
+    return replace(places[0], others=places[1:])

@@ -38,6 +38,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passwd: str | None = None  # scrypt hash of the required password; see `mesh passwd`
     allow_network_disk: bool = False  # allow a data directory on NFS or similar
     probe: str | None = None  # file with CPU and RAM to report, for tests
+    nameservice: bool = False  # follow the names of all nodes, and answer `mesh where` for them
     metadata: Metadata | None = None  # facts for balancers of others, such as its rack
 
     def __repr__(self) -> str:

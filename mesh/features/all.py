@@ -7,6 +7,7 @@ from mesh.features.queues.node.parts import QueueParts
 from mesh.features.rules.parts import rule_parts
 from mesh.features.services.node.parts import ServiceParts
 from mesh.features.sites.node.parts import SiteParts
+from mesh.features.where.node.parts import WhereParts
 from mesh.features.why.explaining import why_parts
 from mesh.kernel.feature import Feature
 from mesh.kernel.parts import Parts
@@ -18,4 +19,5 @@ FEATURES: tuple[Feature[Parts], ...] = (
     Feature("queues", QueueParts, after=("services",)),
     Feature("sites", SiteParts, after=("services",)),
     Feature("why", why_parts),
+    Feature("where", WhereParts),
 )

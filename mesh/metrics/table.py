@@ -141,6 +141,7 @@ TABLE: Mapping[str, MetricRow] = {
     "addresses": _gauge("addresses_served", "Addresses served here, without local-only ones"),
     "servers": _gauge("servers", "Local clients, counted for each address that they serve"),
     "groups": _gauge("groups", "Groups of subscribers with members here"),
+    "names_followed": _gauge("names_followed", "Names of other nodes that a node with nameservice follows"),
     "watched": _gauge("addresses_watched", "Addresses whose remote consumers this node watches"),
     "served": _counter("served", "Messages settled by services and members of groups here"),
     "address_waiting_bytes": _gauge(

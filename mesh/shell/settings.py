@@ -63,6 +63,7 @@ def settings_of(
         volatile=frozenset((MEMORY, "") if node.store == MEMORY else (MEMORY,)),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl, site=site_settings(config),
+        nameservice=node.nameservice,
     )  # fmt: skip
 
 

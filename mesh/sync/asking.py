@@ -5,7 +5,7 @@ Generated from mesh/client/asking.py: change that, and type `tools/generate_sync
 
 from __future__ import annotations
 
-from mesh.client.views import Views
+from mesh.client.views import Place, Views
 from mesh.sync.connected import Connected
 from mesh.wire.replies import Info, NodeRow, Reason
 
@@ -53,6 +53,32 @@ class Asking(Connected):
                 print(reason.is_cause, reason.hint)
         """
         return self._run(None, lambda: self._aio.why(kind, text, domain=domain))
+
+    def where(self, name: str) -> Place:
+        """Return the nodes that have a name. Nothing is sent to clients, services or consumers.
+
+        All reachable nodes are queried, for at most 2 s. Nodes with `nameservice` shorten that.
+
+        Args:
+            name: The name of a node, client, session, address, queue or site: "heron", "calc/add". A name of
+                several objects can begin with its kind: "node/heron", "client/joe", "address/calc/add",
+                "queue/orders", "site/FRA".
+
+        Returns:
+            The place of the object. If several objects have the name, the first in the order above, with the
+            rest in `others`.
+
+        Raises:
+            BadName: The name is invalid.
+            UnknownName: No node has the name. The hint has similar names.
+            LocalError: The node searches for too many names (code TOO_MANY_REQUESTS), or it runs an earlier
+                release (UNKNOWN_VERB).
+
+        Example:
+            place = m.where("client/joe")
+            print(place.nodes)
+        """
+        return self._run(None, lambda: self._aio.where(name))
 
     def nodes(self, *, all: bool = False) -> list[NodeRow]:
         """Return the nodes that the client's node knows, starting with that node. Times are in seconds.

@@ -25,6 +25,7 @@ DURABLE = "durable"  # Durable subscriptions, the flags 1024 and 2048, and 256 o
 DIRTY = "dirty"  # Dirty reads, and the flags 8192, 16384 and 32768.
 OPERATOR = "operator"  # Of clients, over the local socket: use one of the 16 reserved sessions.
 STRATA = "strata"  # Distances of nodes from masters.
+WHERE = "where"  # Between nodes: lists of the names that a node has.
 GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
 
 CHUNK = MIB  # Bytes of one frame of a longer body.
@@ -63,6 +64,8 @@ KEY_XML = 16 * KIB  # Bytes of the field `xml`.
 NOTE = 4 * KIB  # Bytes of the field `note` of a Row.
 
 FOLLOWED = 256  # Domains of FOLLOW.
+
+NAMES_OF_NODE = 50_000  # Names of one node in NAMES.
 
 SITE_NODES = 4096  # Nodes of SITE and BEHIND.
 

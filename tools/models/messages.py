@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mesh.features.queues.wire import Transfer, Transferred
 from mesh.features.sites.wire import Behind, Relay, Relayed, Site
+from mesh.features.where.wire import FollowNames, Names
 from mesh.values import Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -81,6 +82,8 @@ COMMANDS: tuple[c.Command, ...] = (
     Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")),)),
     Behind("NET2", "down", ("robin",)),
     c.Follow(("WEATHER", "*")),
+    FollowNames(),
+    Names(2, True, (("client", "client/joe"),), (("queue", "orders"),)),
     c.Strata(7, (c.Stratum("WEATHER", ("frodo", "heron"), 420), c.Stratum("*"))),
     Site("LON", ((HERON.name, HERON.uuid), ("swift", b"")), True),
     c.Consume(4, 9, "queue/jobs", 64, True, 3, "unit == 'C'", 1000, HELD),

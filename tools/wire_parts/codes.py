@@ -89,7 +89,8 @@ ANSWER = {
     "NO_QUEUE": "There is no such queue. Also in REPLY.",
     "QUEUE_FULL": "The queue is full.",
     "ADDRESS_FULL": f"Too much waits for the servers of this address: {BACKLOG} MiB by default.",
-    "TOO_MANY_REQUESTS": f"{OPEN:,} requests of this client wait for replies.",
+    "TOO_MANY_REQUESTS": f"{OPEN:,} requests of this client wait for replies. In REPLY: "
+    "the node searches for too many names.",
     "REFUSED": "The message was refused for good shortly before the node restarted.",
     "REQUEST_FAILED": "Of a request: the server settled it without a reply.",
 }
@@ -115,6 +116,7 @@ REPLY = {
     "TOO_MANY": f"More than {SUBSCRIPTIONS:,} subscriptions of a session, or too much work for XPath.",
     "TOO_MANY_ADDRESSES": f"The session serves {SUBSCRIPTIONS:,} addresses, or the node {MOST:,}.",
     "TOO_MANY_QUEUES": "10,000 queues are declared.",
+    "UNKNOWN_NAME": "No node has the name.",
     "UNKNOWN_SITE": "The node's configuration does not name the site.",
     "UNKNOWN_VERB": "The verb is unknown.",
     "BAD_ROW": "The shared row is invalid. Also in events.",

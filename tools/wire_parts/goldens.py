@@ -15,6 +15,7 @@ from mesh.features.queues.wire import Transfer, Transferred
 from mesh.features.services.model.replies import refusal, replies
 from mesh.features.sites.node.passing import leaving
 from mesh.features.sites.wire import Behind, Relay, Relayed, Site
+from mesh.features.where.wire import FollowNames, Names
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
 from mesh.security.streamkey import StreamKey
@@ -216,6 +217,10 @@ GOLDENS: dict[str, list[bytes]] = {
     "relayed": write(Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
     "behind": write(Behind("NET2", "up", ("robin", "tern"))),
     "site": write(Site("LON", (("heron", HERON.uuid), ("swift", b"")))),
+    "follow-names": write(FollowNames()),
+    "names": write(
+        Names(1, add=(("client", "client/joe"), ("queue", "orders")), remove=(("address", "calc/sum"),))
+    ),
     "follow": write(c.Follow(("WEATHER", "*"))),
     "strata": write(
         c.Strata(7, (c.Stratum("WEATHER", ("frodo", "heron"), 420), c.Stratum("*")))

@@ -23,6 +23,7 @@ from mesh.errors import (
     SiteUnreachable,
     StaleSequence,
     TailBackFull,
+    UnknownName,
     UnknownNode,
 )
 from mesh.wire.commands import Answer, Reply
@@ -47,7 +48,7 @@ REFUSALS: dict[str, type[PublishRefused]] = {
 # Codes that occur only in replies are added here.
 REPLIES: dict[str, type[LocalError]] = {
     **REFUSALS,
-    **{kind.code: kind for kind in (BadSelector, BadXPath, LeaseOver, QueueExists, QueueInUse)},
+    **{kind.code: kind for kind in (BadSelector, BadXPath, LeaseOver, QueueExists, QueueInUse, UnknownName)},
 }
 
 

@@ -15,6 +15,7 @@ from mesh.kernel.context.seams import (
     ConnectionRole,
     GuestRequests,
     MessageSinks,
+    NamedHere,
     NextHop,
     PutEnvelope,
     RemoteAddresses,
@@ -169,6 +170,10 @@ class Component:
 
     def remote_addresses(self) -> Mapping[str, RemoteAddresses]:
         """Return the addresses that other sites serve, by the prefix of their names."""
+        return {}
+
+    def named_here(self) -> Mapping[str, NamedHere]:
+        """Return the names that this node has, by their kind, such as those of queues."""
         return {}
 
     def puts(self) -> Mapping[str, PutEnvelope]:

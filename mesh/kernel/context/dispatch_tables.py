@@ -24,6 +24,7 @@ from mesh.kernel.context.seams import (
     ConnectionRole,
     GuestRequests,
     MessageSinks,
+    NamedHere,
     NextHop,
     PutEnvelope,
     RemoteAddresses,
@@ -100,6 +101,7 @@ class DispatchTables:
         self.message_sinks: tuple[MessageSinks, ...] = ()
         self.next_hops: dict[str, NextHop] = {}
         self.remote_addresses: dict[str, RemoteAddresses] = {}
+        self.named_here: dict[str, NamedHere] = {}
         self.puts: dict[str, PutEnvelope] = {}
         self.connection_roles: dict[str, ConnectionRole] = {}
         self.guest_requests: dict[str, GuestRequests] = {}
@@ -148,6 +150,8 @@ class DispatchTables:
             self._claim(
                 part, self.remote_addresses, part.remote_addresses(), "remote addresses that begin with"
             )
+        for part in self._with("named_here"):
+            self._claim(part, self.named_here, part.named_here(), "names of kind")
         for part in self._with("puts"):
             self._claim(part, self.puts, part.puts(), "messages to destinations that begin with")
         for part in self._with("connection_roles"):

@@ -5,7 +5,7 @@ A component registers what it implements by a method of `Component`, and `Dispat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +30,19 @@ class MessageSinks(Protocol):
 
     def names(self, key: str, domain: str) -> Sequence[str]:
         """Return the names of the receivers of that topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedHere:
+    """The names of one kind that this node has.
+
+    `names()` yields all of them, and `used()` those that are worth a visit, such as queues with messages or
+    consumers. `state(name)` returns (state, count), or `None` if this node does not have the name.
+    """
+
+    names: Callable[[], Iterable[str]]
+    used: Callable[[], Iterable[str]]
+    state: Callable[[str], tuple[str, int] | None]
 
 
 class NextHop(Protocol):

@@ -17,6 +17,7 @@ from mesh.kernel.context.component import Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.seams import NamedHere
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
 from mesh.kernel.peers.neighbours import Neighbours
@@ -87,6 +88,16 @@ class Presence(Component):
         """Yield all names that are served here, or watched here and served elsewhere."""
         yield from self.own
         yield from self._registry.names()
+
+    def named_here(self) -> Mapping[str, NamedHere]:
+        return {ADDRESS: NamedHere(self._own_addresses, self._own_addresses, self._address_state)}
+
+    def _own_addresses(self) -> Iterator[str]:
+        return (name for kind, name in self.own if kind == ADDRESS)
+
+    def _address_state(self, address: str) -> tuple[str, int] | None:
+        servers = self.own.get((ADDRESS, address), 0)
+        return ("served", servers) if servers else None
 
     def check_room(self, name: ServedName) -> None:
         """Raise LocalError if one more name would be too many."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.seams import NamedHere
 from mesh.kernel.subscribers.session import INBOX, REPLIES, Session, merged
-from mesh.names import SessionName
+from mesh.names import CLIENT, SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Answers
 
@@ -34,6 +35,24 @@ class Sessions(Component):
             "connected_sessions": sum(session.conn is not None for session in self.by_stream.values()),
             "subscriptions": sum(1 for _ in self.feeds()),
         }
+
+    def named_here(self) -> Mapping[str, NamedHere]:
+        return {CLIENT: NamedHere(self._client_names, self._client_names, self._client_state)}
+
+    def _client_names(self) -> Iterator[str]:
+        """Yield the names of clients, such as `client/joe`, and of their sessions with a chosen number."""
+        for client, sessions in self._of_client.items():
+            yield f"client/{client}"
+            numbers = (session.name.session for session in sessions.values())
+            yield from (f"client/{client}/session/{n}" for n in numbers if n is not None and n > 0)
+
+    def _client_state(self, name: str) -> tuple[str, int] | None:
+        """Return ("connected" or "away", the number of such sessions) of a client or session."""
+        sessions = list(self.all_of(SessionName.parse(name)))
+        connected = sum(session.conn is not None for session in sessions)
+        if connected:
+            return "connected", connected
+        return ("away", len(sessions)) if sessions else None
 
     def feeds(self) -> Iterator[Feed]:
         for session in self.by_stream.values():

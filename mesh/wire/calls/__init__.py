@@ -47,7 +47,7 @@ from mesh.wire.calls.queues import (
     AskQueueWhy,
 )
 from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSitePause, AskSites, AskSiteSync
-from mesh.wire.calls.topics import AskErase, AskGet, AskRoute, AskTree, AskWhere, AskWhy
+from mesh.wire.calls.topics import AskErase, AskGet, AskLocate, AskRoute, AskTree, AskWhere, AskWhy
 
 __all__ = [
     "LONGEST",
@@ -67,6 +67,7 @@ __all__ = [
     "AskGet",
     "AskInbox",
     "AskInfo",
+    "AskLocate",
     "AskLog",
     "AskNodes",
     "AskPage",

@@ -1,4 +1,4 @@
-"""Questions about topics and routes."""
+"""Questions about topics, routes and names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from mesh.values import LONGEST_KEY
 from mesh.wire.calls.ask import Carried
+
+LONGEST_PLACE = LONGEST_KEY + 8  # characters of a name with its kind
 
 
 class AskGet(Carried, frozen=True, kw_only=True):
@@ -61,6 +64,19 @@ class AskWhere(Carried, frozen=True, kw_only=True):
 
     verb = "where"
     node: str
+
+
+class AskLocate(Carried, frozen=True, kw_only=True):
+    """Return the nodes that have a name.
+
+    Attributes:
+        name: Name of a node, client, session, address, queue or site, with or without its kind.
+        near: From a node: whether to return similar names.
+    """
+
+    verb = "locate"
+    name: Annotated[str, Meta(max_length=LONGEST_PLACE)]
+    near: bool = False
 
 
 class AskRoute(Carried, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Replies about topics, routes and reasons."""
+"""Replies about topics, routes, names and reasons."""
 
 from __future__ import annotations
 
@@ -183,4 +183,46 @@ class Reasons(ReplyValue, frozen=True, kw_only=True):
     """
 
     reasons: list[Reason] = []
+    missing: list[str] = []
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """A node that has a name, and the node that reported it.
+
+    Attributes:
+        kind: `"node"`, `"client"`, `"session"`, `"address"`, `"queue"` or `"site"`.
+        name: Name with its kind, such as `"queue/orders"` or `"client/joe"`.
+        node: Name of the node.
+        by: Name of the node that reported it: the node itself, a node between, or one with `nameservice`.
+        state: Of a node: as in NodeRow. Of a client or session: `"connected"` or `"away"`. Of an address:
+            `"served"`. Of a queue: `"consumed"`, `"waiting"` or `"empty"`. Of a site: as in SiteRow,
+            `"known"` (configured, but no link leads there) or `"own"`. `"reported"`: not confirmed by the
+            node.
+        count: Of a client: its sessions in that state. Of an address: servers. Of a queue: messages. Of a
+            site: connected gateways there.
+        life: State of the node at the replying node, as in NodeRow. Empty: the node is not known there.
+        address: Address of the node, as far as the replying node knows it.
+    """
+
+    kind: str
+    name: str
+    node: str
+    by: str
+    state: str = ""
+    count: int = 0
+    life: str = ""
+    address: str = ""
+
+
+class Located(ReplyValue, frozen=True, kw_only=True):
+    """The nodes that have a name: at most 1,000, in the order of kinds, names and nodes.
+
+    Attributes:
+        sightings: One row for each kind and node.
+        near: Between nodes: similar names.
+        missing: Names of nodes that did not answer in time, or have a release without this verb, at most 256.
+    """
+
+    sightings: list[Sighting] = []
+    near: list[str] = []
     missing: list[str] = []

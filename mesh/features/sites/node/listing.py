@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from mesh.kernel.context.component import Component
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.pages import NAMES, ROWS, fitting, page
+from mesh.kernel.context.seams import NamedHere
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.printable import count
@@ -49,6 +50,28 @@ class Sites(Component):
         self._waiting = waiting
         self._is_paused = is_paused
         self._lacks = lacks
+
+    def named_here(self) -> Mapping[str, NamedHere]:
+        return {SITE: NamedHere(self._names, self._used_names, self._state)}
+
+    def _names(self) -> Iterator[str]:
+        site = self._context.settings.site
+        return filter(None, (site.name, *site.ways))
+
+    def _used_names(self) -> Iterator[str]:
+        return (site for site in self._context.settings.site.ways if self._gateways.link(site) is not None)
+
+    def _state(self, site: str) -> tuple[str, int] | None:
+        """Return (state, number of connected gateways there) of another site that a link here leads to.
+
+        The state of this site itself is "own". A site without a link here has the state "known".
+        """
+        if site and site == self._context.settings.site.name:
+            return "own", 0
+        if site not in self._context.settings.site.ways:
+            return None
+        view, link = self._gateways.views.view(site), self._gateways.link(site)
+        return (view.state, len(link.gateways)) if view is not None and link is not None else ("known", 0)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskSites, self._on_list),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mesh.errors import NoQueue
 from mesh.features.queues.model.declared.definition import plain
@@ -15,10 +15,11 @@ from mesh.kernel.context.component import Component
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.pages import page
+from mesh.kernel.context.seams import NamedHere
 from mesh.reasons.near import near
 from mesh.reasons.reason import reason
 from mesh.reasons.what import QUEUE, What
-from mesh.values import messages
+from mesh.values import messages as counted
 from mesh.wire.calls import AskQueueInfo, AskQueuePeek, AskQueues, AskQueueWhy
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE
@@ -57,11 +58,29 @@ class Looking(Component):
         if queue.traffic.dropped:
             yield reason("QUEUE_DROPS", n=queue.traffic.dropped, bytes=part.backlog.bytes)
         elif queue.is_full:
-            yield reason("QUEUE_FULL", n=messages(part.backlog.messages), bytes=part.backlog.bytes)
+            yield reason("QUEUE_FULL", n=counted(part.backlog.messages), bytes=part.backlog.bytes)
         for n, text, is_cause in rows:
-            yield reason("NOBODY_TAKES" if is_cause else "QUEUE_WAITS", n=messages(n), why=text)
+            yield reason("NOBODY_TAKES" if is_cause else "QUEUE_WAITS", n=counted(n), why=text)
         if not rows:
             yield reason("QUEUE_EMPTY")
+
+    def named_here(self) -> Mapping[str, NamedHere]:
+        return {QUEUE: NamedHere(self._names, self._used_names, self._state)}
+
+    def _names(self) -> Iterator[str]:
+        return (queue.name for queue in self._queues)
+
+    def _used_names(self) -> Iterator[str]:
+        awake = list(self._queues.schedule.awake)
+        return (queue.name for queue in awake if queue.part.backlog.messages or queue.part.takers)
+
+    def _state(self, name: str) -> tuple[str, int] | None:
+        """Return ("consumed", "waiting" or "empty", the number of messages) of a queue."""
+        queue = self._queues.find(name)
+        if queue is None:
+            return None
+        messages = queue.part.backlog.messages
+        return ("consumed" if queue.part.takers else "waiting" if messages else "empty"), messages
 
     def client_verbs(self) -> Sequence[Verb]:
         return (

@@ -1,0 +1,1 @@
+"""The feature that finds the nodes which have a name."""
