@@ -165,12 +165,14 @@ def next_to_ask(known: Progress) -> list[str]:
     left = [node for node in known.askable if node not in known.asked]
     if known.home in left:
         return [known.home]
-    if known.is_found and (known.is_complete or known.home in known.asked):
+    if known.home and known.home in known.asked and known.is_found:
         return []
+    is_done = known.is_found and known.is_complete
     servers = [node for node in left if node in known.servers]
-    if servers and not any(node in known.asked for node in known.servers):
+    if servers and not is_done and not any(node in known.asked for node in known.servers):
         return servers[:SERVERS]
-    return [node for node in left if node in known.claimed][:CLAIMED] or left
+    claimed = [node for node in left if node in known.claimed]
+    return claimed[:CLAIMED] or ([] if is_done else left)
 
 
 def share(left: float, is_last: bool) -> float:

@@ -66,7 +66,7 @@ class Search:
         return Progress(
             askable=askable,
             servers=servers,
-            claimed={row.node for row in rows if row.node != row.by},
+            claimed={row.node for row in rows if row.node != row.by and (row.kind, row.by) != (NODE, me)},
             asked=self.asked,
             home=home,
             is_found=any(row.node == row.by or row.kind == NODE for row in rows),
