@@ -32,6 +32,7 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "securityService": (("type", "version"), ("user", "passwd")),
     "user": ((), ()),
     "passwd": ((), ()),
+    "nameservice": ((), ()),
     "backupnode": ((), ("clusternode",)),
     "master": (
         ("type", "version", "stratum", "refid", "refId", "acceptDefault", "acceptOtherDefault", "dirtyRead"),
@@ -47,7 +48,6 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 # Parts that are accepted without effect.
 IDLE = {
     "callback": "callbacks are not dialed, because each node listens",
-    "nameservice": "a name service is not needed, because nodes find each other",
     "disconnect": "a node announces its stop, and its messages wait",
     "state": "each node reports its own state",
     "maxConnections": "connections are bounded by [limits]",
@@ -58,7 +58,7 @@ IDLE = {
 }
 TUNNELS = ("useRemoteLoginAsTunnel", "acceptRemoteLoginAsTunnel")
 TUNNEL = "a link carries both directions, whichever node dialed"
-UNREAD = ("callback", "nameservice", "disconnect", "session", "persistent", "duplicateUpdates")
+UNREAD = ("callback", "disconnect", "session", "persistent", "duplicateUpdates")
 PLAIN_TEXT = ("key", "address")  # elements with text of their own
 
 

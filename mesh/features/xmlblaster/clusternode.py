@@ -40,6 +40,7 @@ class Described:
     ram_free: int | None = None  # in kB, from its <state>
     user: str | None = None  # user to log in as
     passwd: str | None = field(default=None, repr=False)
+    nameservice: bool = False  # answers for nodes that do not know a name
 
 
 def read_clusternode(property_: Property, is_lenient: bool | None = False) -> Described:
@@ -66,6 +67,8 @@ class _Reader(ClusterText):
         found = Described(name, tuple(self._addresses(root)), rules, self._backups(root, name))
         self._state(root, found)
         self._login(root, found)
+        for element in root.iterfind("connect//nameservice"):
+            found.nameservice |= self._is_on(element)
         found.notes = self.notes
         return found
 
@@ -83,6 +86,12 @@ class _Reader(ClusterText):
         for service in root.iterfind("connect//securityService"):
             found.user = (service.findtext("user") or "").strip() or None
             found.passwd = (service.findtext("passwd") or "").strip() or None
+
+    def _is_on(self, element: etree._Element) -> bool:
+        said = (element.text or "").strip().lower()
+        if said not in ("true", "false", ""):
+            raise self.bad(element, f"<nameservice> has {said[:40]!r}", "Write true or false.")
+        return said == "true"
 
     def _backups(self, root: etree._Element, name: str) -> tuple[str, ...]:
         found = dict[str, None]()

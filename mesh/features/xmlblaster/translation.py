@@ -64,8 +64,7 @@ class _Reader:
         found = [Setting(name, value, f"{where}: --properties") for name, value in UNLESS_SAID.items()]
         found += self._fields()
         nodes = self._nodes()
-        known = {setting.name: setting for setting in found}
-        self._read.settings = [*known.values(), *nodes]
+        self._read.settings = [*{each.name: each for each in found}.values(), *self._read.settings, *nodes]
         if not nodes and self._properties:
             self._note(f"{where}: no other node is named, so this one links only nodes that dial it")
         return self._read
@@ -163,9 +162,8 @@ class _Reader:
             self._note(f"{property_.origin}: unknown {str(property_)[:80]!r} is ignored")
         elif property_.node is None and ("[" in property_.name or "]" in property_.name):
             hint = "The name of a node follows in brackets, such as pingInterval[heron]."
-            raise BadConfig(
-                f"{property_.origin}: {property_.name[:80]!r} is not the name of a property.", hint=hint
-            )
+            what = f"{property_.origin}: {property_.name[:80]!r} is not the name of a property."
+            raise BadConfig(what, hint=hint)
         else:
             near = near_miss(property_.name, (*KNOWN, *FIELDS))
             hint = f"{near} --lenient ignores unknown properties.".strip()
@@ -238,14 +236,16 @@ class _Reader:
                 self._note(f"{property_.origin}: this node logs in as {self.me}, not as {told.user!r}")
         if property_.name != INFO:
             rules[name] = [Setting(f"nodes.{name}.master", rule, property_.origin) for rule in told.rules]
+        if told.nameservice and name == self.me:
+            self._read.settings.append(Setting("node.nameservice", True, property_.origin))
+        elif told.nameservice:
+            self._note(f"{property_.origin}: <nameservice> has an effect only at {name}")
         if told.backups:
             self._backups[name] = told.backups
         ignored = told.rules if property_.name == INFO else told.addresses if property_.name == MASTER else ()
         if ignored:
             other = MASTER if property_.name == INFO else INFO
-            self._read.notes.append(
-                f"{property_.origin}: a setting that belongs in {other}[{name}] is ignored"
-            )
+            self._note(f"{property_.origin}: a setting that belongs in {other}[{name}] is ignored")
 
     def _stand_in(
         self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]

@@ -12,6 +12,7 @@ from mesh.features.xmlblaster.properties import Property, from_words, merged, pa
 from mesh.features.xmlblaster.translation import settings_of
 from mesh.mapping.filters import Filter
 from mesh.mapping.rules import Rule
+from tests.each import each
 
 FILE = Path("heron.properties")
 
@@ -96,6 +97,27 @@ def test_backups_have_the_rules_of_their_master_in_the_order_in_which_it_names_t
     ):
         with pytest.raises(BadConfig, match=says):
             config(BACKED.replace("id='frodo'", text, 1))
+
+
+NAMING = """<clusternode id='heron'><connect><qos><address type='SOCKET'>socket://:7501</address>
+ <nameservice>{}</nameservice></qos></connect></clusternode>"""
+
+
+@each(
+    "given",
+    [("heron", " true ", True), ("heron", "false", False), ("heron", "", False), ("frodo", "TRUE", False)],
+)
+def test_nameservice_is_a_setting_of_the_node_that_has_it(given: tuple[str, str, bool]) -> None:
+    me, said, is_on = given
+    told = read(f"cluster.node.id={me}\ncluster.node[heron]=" + NAMING.format(said).replace("\n", "\\\n"))
+    assert load(None, {}, {}, properties=told.settings).node.nameservice == is_on
+    assert any("<nameservice> has an effect only at heron" in note for note in told.notes) == (me == "frodo")
+
+
+@each("said", ["yes", "1", "tru", "nan"])
+def test_a_nameservice_that_is_neither_true_nor_false_is_refused_with_its_line(said: str) -> None:
+    with pytest.raises(BadConfig, match=r"heron\.properties:2: <nameservice> has .*Write true or false"):
+        read("cluster.node[heron]=" + NAMING.format(said).replace("\n", "\\\n"))
 
 
 FULL = """<clusternode id='heron.mycomp.com'>

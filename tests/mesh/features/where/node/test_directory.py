@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mesh.features.where.node import directory
+from mesh.features.where.node import directory, reporting
 from mesh.features.where.node.directory import is_reportable
 from mesh.features.where.node.parts import WhereParts
-from mesh.features.where.node.reporting import EVERY, FOLLOWERS
+from mesh.features.where.node.reporting import EVERY
 from mesh.features.where.wire import FollowNames, Names
 from mesh.wire.calls import AskLocate
 from mesh.wire.frames import write
@@ -115,17 +115,19 @@ def test_without_nameservice_nothing_is_reported_or_kept() -> None:
     assert followed(a) == 0 and a.core.parts.context.counters.values["unasked"] == 1
 
 
-def test_at_most_16_nodes_are_told() -> None:
+def test_a_node_reports_to_a_limited_number_of_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporting, "FOLLOWERS", 2)
     net = SimNetwork(1)
-    a = net.node("a")
-    for n in range(FOLLOWERS + 2):
-        net.node(f"s{n}", "a", nameservice=True)
-    net.until(lambda: len(a.alive) == FOLLOWERS + 2)
-    net.run(10)
-    assert len(a.core.parts[WhereParts].reports.servers) == FOLLOWERS
+    a, *servers = [
+        net.node(name, *"a"[: name != "a"], nameservice=name != "a") for name in ("a", "s", "t", "u")
+    ]
+    net.until(lambda: all(len(node.alive) == 3 for node in (a, *servers)))
+    net.run(5)
+    assert len(a.core.parts[WhereParts].reports.servers) == 2
+    assert sum("a" in server.core.parts[WhereParts].directory.unknown() for server in servers) == 1
 
 
-def reporting(rows: tuple[tuple[str, str], ...], *more: Names) -> tuple[SimNode, SimNode]:
+def told(rows: tuple[tuple[str, str], ...]) -> tuple[SimNode, SimNode]:
     """Return a server and a node that has reported these rows after its own."""
     server, (liar,) = served("liar")
     reports = liar.core.parts[WhereParts].reports
@@ -139,7 +141,7 @@ def reporting(rows: tuple[tuple[str, str], ...], *more: Names) -> tuple[SimNode,
 
 def test_invalid_names_are_dropped() -> None:
     rows = (("planet", "mars"), ("client", "joe"), ("queue", "a/#"), ("node", ""), ("address", "queue/x"))
-    server, _ = reporting(rows)
+    server, _ = told(rows)
     assert followed(server) == 0 and server.core.parts.context.counters.values["unknown_kinds"] == len(rows)
 
 
@@ -153,14 +155,14 @@ def test_a_row_of_an_unknown_kind_or_form_is_not_reportable(row: tuple[str, str]
 
 @pytest.mark.slow
 def test_a_node_with_too_many_names_is_disconnected() -> None:
-    server, _ = reporting(tuple(("queue", f"q{n}") for n in range(NAMES_OF_NODE + 1)))
+    server, _ = told(tuple(("queue", f"q{n}") for n in range(NAMES_OF_NODE + 1)))
     assert any("TOO_MANY_NAMES" in note or "more than 50,000 names" in note for note in server.notes)
     assert followed(server) == 0
 
 
 def test_beyond_the_total_a_server_no_longer_speaks_for_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory, "TOTAL", 10)
-    server, _ = reporting(tuple(("queue", f"q{n}") for n in range(20)))
+    server, _ = told(tuple(("queue", f"q{n}") for n in range(20)))
     assert followed(server) == 10
     assert server.core.parts[WhereParts].directory.unknown() == ["liar"]
 
