@@ -11,6 +11,7 @@ const USAGE = `node demo.js COMMAND [OPTION…]
   send DESTINATION TEXT       --force-queuing: wait for a session that is not connected
   inbox                       --count N
   erase KEY
+  where NAME                  prints the nodes that have the name, such as client/joe
   request ADDRESS [TEXT]      prints the reply of one server; --timeout S
   serve ADDRESS TEXT          replies with TEXT to each request; --count N
 
@@ -58,6 +59,14 @@ const COMMANDS = {
 
   async erase(mesh, options, key) {
     console.log((await mesh.erase(key, options)).join('\n') || 'nothing there');
+  },
+
+  async where(mesh, options, name) {
+    const { sightings, missing } = await mesh.where(name);
+    for (const { name: full, node, state, by } of sightings) {
+      console.log(`${full}  ${node}  ${state}${by === node ? '' : ` (reported by ${by})`}`);
+    }
+    if (missing.length) console.error(`no answer from ${missing.join(', ')}`);
   },
 
   async request(mesh, { headers, timeout }, address, text = '') {

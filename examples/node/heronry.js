@@ -236,6 +236,16 @@ export class Client extends EventEmitter {
 
   // --- questions ---------------------------------------------------------------------------------
 
+  /** Where a node, client, session, address, queue or site is, such as client/joe: {kind, name, nodes, sightings,
+   *  missing}. `sightings` has a row for each node, also for other objects with that name; its `by` is the node that
+   *  reported it. `missing` names nodes that did not answer. Rejects with code UNKNOWN_NAME. */
+  async where(name) {
+    const { value: { sightings, missing } } = await this.#call('locate', { name });
+    const [{ kind, name: full }] = sightings;
+    const nodes = sightings.filter((row) => row.name === full).map(({ node }) => node);
+    return { kind, name: full, nodes, sightings, missing };
+  }
+
   #call(verb, args) {
     return this.#ask((request) => [wire.CALL, request, verb, args]);
   }

@@ -141,6 +141,22 @@ def test_a_content_of_several_frames_goes_both_ways(node: RunningNode, m: mesh.s
         assert [js.heard(), js.heard()] == ["TOO_LARGE", "TOO_LARGE"]
 
 
+def test_the_nodes_of_a_name_are_found_and_an_unknown_name_has_a_code(
+    node: RunningNode, m: mesh.sync.Client
+) -> None:
+    text = """
+        const mesh = await connect({ name: 'joe' });
+        const { kind, name, nodes, sightings, missing } = await mesh.where('joe');
+        say([kind, name, nodes, sightings.map(({ by, state }) => [by, state]), missing]);
+        await mesh.where('jeo').catch((error) => say(error.code));
+        await mesh.close();
+    """
+    with program(text, node) as js:
+        here = [[node.name, "connected"]]
+        assert js.heard() == ["client", "client/joe", [node.name], here, []]
+        assert js.heard() == "UNKNOWN_NAME"
+
+
 def test_an_erased_topic_is_gone_and_each_subscriber_hears_of_it_once(
     node: RunningNode, m: mesh.sync.Client
 ) -> None:

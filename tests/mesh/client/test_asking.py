@@ -1,8 +1,9 @@
-"""The `why` of a client, with and without an event loop."""
+"""The `why` and `where` of a client."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -36,5 +37,42 @@ def test_what_cannot_be_asked_is_an_error_of_the_caller(kind: str, text: str) ->
         async with in_memory("a") as m, m.connect("a") as joe:
             with pytest.raises(mesh.LocalError):
                 await joe.why(kind, text)
+
+    asyncio.run(scenario())
+
+
+def test_a_client_learns_where_a_name_is_and_what_else_has_it() -> None:
+    async def scenario() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as who, m.connect("b", client="joe") as joe:
+            async with joe.serve("joe"):
+                place = await who.where("joe")
+                assert isinstance(place, mesh.Place)
+                assert (place.kind, place.name, place.nodes, place.missing) == (
+                    "client",
+                    "client/joe",
+                    ["b"],
+                    [],
+                )
+                assert [(row.by, row.state, row.count) for row in place.sightings] == [("b", "connected", 1)]
+                [other] = place.others
+                assert (other.kind, other.name, other.nodes) == ("address", "address/joe", ["b"])
+                assert (await who.where(other.name)).others == []
+                assert (await who.where(joe.name)).kind == "session"
+                with pytest.raises(mesh.UnknownName, match="client/joe") as error:
+                    await who.where("jeo")
+                assert error.value.code == "UNKNOWN_NAME"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "name", ["", "queue/#", "client/joe/session/0", "x" * 600, None, 2**63, float("nan"), b"joe"]
+)
+def test_what_is_no_name_is_an_error_of_the_caller(name: Any) -> None:
+    async def scenario() -> None:
+        async with in_memory("a") as m, m.connect("a") as who:
+            with pytest.raises(mesh.LocalError):
+                await who.where(name)
+            assert (await who.where("node/a")).nodes == ["a"]
 
     asyncio.run(scenario())
