@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
-from mesh.kernel.context.incoming_call import answer
+from mesh.kernel.context.incoming_call import IncomingCall, answer
 from mesh.wire.calls import AskLocate
-from mesh.wire.commands import Reply
+from mesh.wire.commands import Command, Reply
+from mesh.wire.frames import write
 from mesh.wire.replies import Located, Sighting, read_result
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNode
+
+Handle = Callable[[IncomingCall[Any]], None]
 
 
 class Asker:
@@ -52,12 +57,21 @@ class Heard(Counter[str]):
             verbs = node.core.parts.context.face.peer_verbs
             verbs["locate"] = answer(AskLocate, self._counted(node.name, verbs["locate"].then))
 
-    def _counted(self, node, then):  # type: ignore[no-untyped-def]
-        def asked(call):  # type: ignore[no-untyped-def]
+    def _counted(
+        self, node: str, then: Callable[[IncomingCall[Any]], None]
+    ) -> Callable[[IncomingCall[Any]], None]:
+        def asked(call: IncomingCall[Any]) -> None:
             self[node] += 1
             then(call)
 
         return asked
+
+
+def say(node: SimNode, to: str, command: Command) -> None:
+    """Send a command to a peer on the data connection, as a node that obeys no rules."""
+    peer = node.core.parts.nodes.named(to)
+    assert peer is not None and peer.data is not None
+    node._send(peer.data.key, write(command))
 
 
 def falls_silent(node: SimNode) -> None:

@@ -10,12 +10,11 @@ from mesh.features.where.node.parts import WhereParts
 from mesh.features.where.node.reporting import EVERY
 from mesh.features.where.wire import FollowNames, Names
 from mesh.wire.calls import AskLocate
-from mesh.wire.frames import write
 from mesh.wire.limits import NAMES_OF_NODE
 from tests.each import each
 from tests.mesh.features.queues.node.worker import Worker
 from tests.mesh.features.services.node.user import User
-from tests.mesh.features.where.asking import Asker, Heard, falls_silent
+from tests.mesh.features.where.asking import Asker, Heard, falls_silent, say
 from tests.mesh.kernel.lying import replies
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
@@ -110,7 +109,7 @@ def test_without_nameservice_nothing_is_reported_or_kept() -> None:
     a.net.run(3 * EVERY)
     assert not b.core.parts[WhereParts].reports.servers
     Asker(a).rows("joe")  # opens the connection
-    b._send(b.core.parts.nodes.named("a").data.key, write(Names(1, add=(("client", "client/joe"),))))
+    say(b, "a", Names(1, add=(("client", "client/joe"),)))
     a.net.run(1)
     assert followed(a) == 0 and a.core.parts.context.counters.values["unasked"] == 1
 
@@ -118,9 +117,8 @@ def test_without_nameservice_nothing_is_reported_or_kept() -> None:
 def test_a_node_reports_to_a_limited_number_of_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reporting, "FOLLOWERS", 2)
     net = SimNetwork(1)
-    a, *servers = [
-        net.node(name, *"a"[: name != "a"], nameservice=name != "a") for name in ("a", "s", "t", "u")
-    ]
+    a = net.node("a")
+    servers = [net.node(name, "a", nameservice=True) for name in ("s", "t", "u")]
     net.until(lambda: all(len(node.alive) == 3 for node in (a, *servers)))
     net.run(5)
     assert len(a.core.parts[WhereParts].reports.servers) == 2
@@ -134,7 +132,7 @@ def told(rows: tuple[tuple[str, str], ...]) -> tuple[SimNode, SimNode]:
     [peer] = reports._followers
     for add in (rows[at : at + 1000] for at in range(0, len(rows), 1000)):
         reports._followers[peer] += 1
-        liar._send(peer.data.key, write(Names(reports._followers[peer], add=add)))
+        say(liar, peer.node.name, Names(reports._followers[peer], add=add))
     server.net.run(1)
     return server, liar
 
@@ -169,7 +167,7 @@ def test_beyond_the_total_a_server_no_longer_speaks_for_the_node(monkeypatch: py
 
 def test_a_hole_in_the_numbers_ends_the_connection() -> None:
     server, (b,) = served("b")
-    b._send(b.core.parts.nodes.named("server").data.key, write(Names(7)))
+    say(b, "server", Names(7))
     server.net.run(1)
     assert any("update 7" in note for note in server.notes)
 
@@ -179,6 +177,6 @@ def test_a_second_request_for_names_sends_nothing_twice() -> None:
     client_of(b, "joe")
     server.net.run(2 * EVERY)
     before = b.core.parts[WhereParts].reports._followers.copy()
-    server._send(server.core.parts.nodes.named("b").data.key, write(FollowNames()))
+    say(server, "b", FollowNames())
     server.net.run(2 * EVERY)
     assert b.core.parts[WhereParts].reports._followers == before and followed(server) == 1

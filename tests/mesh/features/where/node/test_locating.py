@@ -15,6 +15,7 @@ from tests.mesh.features.services.node.user import User
 from tests.mesh.features.sites.node.meshes import FIRST, gateway, links, member
 from tests.mesh.features.where.asking import Asker, Heard, becomes_old, falls_silent
 from tests.mesh.kernel.lying import replies
+from tests.simulated_client import Call as Kept
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -128,9 +129,9 @@ def test_what_cannot_be_a_name_is_refused_here() -> None:
         "/x",
     ):
         assert who.refused(name)[0].startswith("BAD_"), name
-    for name in (None, -1, math.nan, 2**63 - 1, ["a"], "x" * 521):
-        _, reply = who.client._called("locate", {"name": name})
-        assert reply.code == "BAD_QUERY", name
+    for odd in (None, -1, math.nan, 2**63 - 1, ["a"], "x" * 521):
+        _, reply = who.client._called("locate", {"name": odd})
+        assert reply.code == "BAD_QUERY", odd
     assert not heard and who.places("node/a"), "the connection is still there"
 
 
@@ -228,11 +229,13 @@ def test_equal_questions_share_a_search_and_too_many_searches_are_refused() -> N
     heard = Heard(c)
     falls_silent(b)
     who = Asker(a)
-    calls = [who.client.ask(lambda request: Call(request, "locate", {"name": "joe"})) for _ in range(10)]
+
+    def ask(name: str) -> Kept:
+        return who.client.ask(lambda request: Call(request, "locate", {"name": name}))
+
+    calls = [ask("joe") for _ in range(10)]
     a.net.until(lambda: heard["c"] > 0)
-    more = [
-        who.client.ask(lambda request, n=n: Call(request, "locate", {"name": f"joe{n}"})) for n in range(OPEN)
-    ]
+    more = [ask(f"joe{n}") for n in range(OPEN)]
     a.net.until(lambda: all(call.reply for call in calls + more))
     assert heard["c"] == OPEN, "one question for all equal ones"
     codes = [call.reply.code for call in more if call.reply]
