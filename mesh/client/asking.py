@@ -92,28 +92,21 @@ class Asking(Posting):
         return _read(await self.call("why", **arguments), Reasons).reasons
 
     async def where(self, name: str) -> Place:
-        """Return the nodes that have a name. Nothing is sent to clients, services or consumers.
-
-        All reachable nodes are queried, for at most 2 s. Nodes with `nameservice` shorten that.
+        """Return the nodes that have a name. All reachable nodes are queried, for at most 2 s.
 
         Args:
-            name: The name of a node, client, session, address, queue or site: "heron", "calc/add". A name of
-                several objects can begin with its kind: "node/heron", "client/joe", "address/calc/add",
+            name: The name of a node, client, session, address, queue or site, such as "joe". A kind before it
+                selects one object: "node/heron", "client/joe", "address/calc/add",
                 "queue/orders", "site/FRA".
 
         Returns:
-            The place of the object. If several objects have the name, the first in the order above, with the
-            rest in `others`.
+            The first of the objects with that name; `others` has the further ones.
 
         Raises:
-            BadName: The name is invalid.
-            UnknownName: No node has the name. The hint has similar names.
-            LocalError: The node searches for too many names (code TOO_MANY_REQUESTS), or it runs an earlier
-                release (UNKNOWN_VERB).
+            UnknownName: No node has it; the hint has similar names.
 
         Example:
-            place = await m.where("client/joe")
-            print(place.nodes)
+            print((await m.where("client/joe")).nodes)
         """
         readings(name)
         found = _read(await self.call("locate", name=name), Located)

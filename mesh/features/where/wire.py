@@ -15,17 +15,14 @@ NameRow = tuple[Annotated[str, Meta(max_length=16)], Annotated[str, Meta(max_len
 
 @command
 class FollowNames(Command, frozen=True, tag=55):
-    """Request of a node with `nameservice` for the names of the receiver, on each new connection."""
+    """Request for NAMES, by a node with `nameservice`."""
 
     word: ClassVar[str] = WHERE
 
 
 @command
 class Names(Command, frozen=True, tag=56):
-    """The names that the sender has, for a node that sent FOLLOW_NAMES.
-
-    The first commands of a connection have all names. Changes follow, at most every 2 s. A node reports at
-    most 50,000 names.
+    """The names of the sender, at most 50,000: first all of them, then changes, at most every 2 s.
 
     Attributes:
         number: Number of this command: 1, 2, 3, … on each connection.

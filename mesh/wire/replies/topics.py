@@ -187,7 +187,7 @@ class Reasons(ReplyValue, frozen=True, kw_only=True):
 
 
 class Sighting(Struct, frozen=True, kw_only=True):
-    """A node that has a name, and the node that reported it.
+    """A node that has a name.
 
     Attributes:
         kind: `"node"`, `"client"`, `"session"`, `"address"`, `"queue"` or `"site"`.
@@ -215,7 +215,7 @@ class Sighting(Struct, frozen=True, kw_only=True):
 
 
 class Located(ReplyValue, frozen=True, kw_only=True):
-    """The nodes that have a name: at most 1,000, in the order of kinds, names and nodes.
+    """The nodes that have a name, at most 1,000.
 
     Attributes:
         sightings: One row for each kind and node.
