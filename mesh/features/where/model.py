@@ -140,7 +140,7 @@ def _without_passive(rows: Sequence[Sighting]) -> list[Sighting]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is known in the middle of a search. All fields but `home` and `is_complete` have names of nodes.
+    """The knowledge in the middle of a search. All fields but `home` and `is_complete` have names of nodes.
 
     `servers` have `nameservice`. `claimed` may have the name, as others report. `asked` were asked, whether
     they answered or not. `is_found`: a node has confirmed a name. `is_complete`: nodes with `nameservice`

@@ -1,4 +1,4 @@
-"""What this node knows about a name, without a question to another node."""
+"""Answers of this node about a name, without a question to another node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOKED_AT = 2000  # names that are compared with a misspelled one, about 2 ms
 
 
 class LocalNames:
-    """The names here, those of the nodes that this node knows, and those that it follows."""
+    """The names of this node, of the nodes in its membership, and of the nodes that it follows."""
 
     def __init__(self, context: NodeContext, neighbours: Neighbours, directory: Directory) -> None:
         self._context = context
@@ -37,7 +37,7 @@ class LocalNames:
         return self._directory.unknown()
 
     def find(self, wanted: Iterable[Named]) -> Iterator[Sighting]:
-        """Yield what this node knows about the wanted names."""
+        """Yield the sightings of the wanted names that this node knows."""
         me = self._context.me.name
         for named in wanted:
             if named.kind == NODE:

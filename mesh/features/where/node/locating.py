@@ -59,7 +59,7 @@ class Locating(Component):
     # --- questions of nodes -------------------------------------------------------------------------------
 
     def _on_peer(self, asked: IncomingCall[AskLocate]) -> None:
-        """Reply with what is known here and, unless all nodes may be linked, at nodes behind this one."""
+        """Reply with the sightings of this node and, unless all nodes may be linked, of nodes behind it."""
         ask, wanted = asked.ask, readings(asked.ask.name)
         own = list(self._names.find(wanted))
         near = self._names.similar(wanted) if ask.near and not own else []
@@ -145,7 +145,7 @@ class Locating(Component):
     # --- one round of questions ---------------------------------------------------------------------------
 
     def _ask(self, search: Search, ask: Round, then: Callable[[], None]) -> None:
-        """Ask some nodes, keep what they report, and call `then`."""
+        """Ask some nodes, keep their sightings, and call `then`."""
         peers = {peer.node.uuid: peer for peer in map(self._nodes.named, ask.names) if peer is not None}
         search.asked.update(ask.names)
 

@@ -26,7 +26,7 @@ ROW = 24  # bytes of a row without its name
 
 
 class NameReports(Component):
-    """Component that tells the nodes with `nameservice` which names are here."""
+    """Component that reports the names of this node to the nodes with `nameservice`."""
 
     def __init__(self, context: NodeContext) -> None:
         self._context = context
@@ -65,7 +65,7 @@ class NameReports(Component):
             self._report()
 
     def _report(self) -> None:
-        """Send what has changed since the last report."""
+        """Send the changes since the last report."""
         self._next = self._context.clock.now + EVERY
         before, self._reported = self._reported, set(islice(self._used(), NAMES_OF_NODE))
         removed, added = before - self._reported, self._reported - before

@@ -1,4 +1,4 @@
-"""A search for the nodes that have a name: what has been asked, and what has been reported."""
+"""A search for the nodes that have a name: the asked nodes and their reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Round(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Search:
-    """A search from the first question to the reply to all who asked it."""
+    """A search, from the first question to the reply to all waiting clients."""
 
     ask: AskLocate
     wanted: list[Named]
@@ -58,7 +58,7 @@ class Search:
             self.missing.update(filter(is_name, told.missing[:NAMES]))
 
     def progress(self, askable: Sequence[str], servers: Collection[str], me: str) -> Progress:
-        """Return what decides which nodes are asked next."""
+        """Return the knowledge that decides which nodes are asked next."""
         rows = merged(self.rows, self.answered)
         home = self.wanted[0].home
         is_local = home == me or {named.kind for named in self.wanted} == {NODE}
