@@ -52,13 +52,15 @@ def test_a_name_is_found_by_two_questions_however_many_nodes_there_are() -> None
 
 def test_names_come_go_and_end_with_their_node() -> None:
     server, (a, b) = served("a", "b")
-    before = followed(server)
+    known = server.core.parts[WhereParts].directory
     user = User(b, "one")
     user.serve("calc/add")
-    server.net.until(lambda: followed(server) == before + 2, EVERY + 2)
+    server.net.until(lambda: known.nodes_with("address", "calc/add") == ["b"], EVERY + 2)
+    assert known.nodes_with("client", "client/one") == ["b"] and followed(server) == 2
     user.vanish()
     client_of(a, "ann")
-    server.net.until(lambda: followed(server) == before + 2, EVERY + 2)  # `one` is away, `ann` is new
+    server.net.until(lambda: known.nodes_with("client", "client/ann") == ["a"], EVERY + 2)
+    server.net.until(lambda: known.nodes_with("address", "calc/add") == [], EVERY + 2)
     a.kill()
     b.kill()
     server.net.until(lambda: followed(server) == 0)
@@ -88,6 +90,22 @@ def test_a_place_that_its_node_denies_is_not_reported() -> None:
     row = {"kind": "client", "name": "client/joe", "node": "b", "by": "b", "state": "connected"}
     replies(server, AskLocate, {"sightings": [row]})
     assert [(r.node, r.by) for r in Asker(a).rows("joe")] == [("c", "c")]
+
+
+def test_nodes_that_a_server_does_not_follow_are_asked_too() -> None:
+    server, (a, b, c, d) = served("a", "b", "c", "d")
+    for node in (b, c):
+        User(node, 3 * node.name).serve("calc/add")
+    row = {"kind": "address", "name": "address/calc/add", "node": "b", "by": "b", "state": "served"}
+    replies(server, AskLocate, {"sightings": [row], "missing": ["c"]})
+    who, heard = Asker(a), Heard(d)
+    assert [r.node for r in who.rows("address/calc/add")] == ["b", "c"]
+    assert heard["d"] == 1, "the answer of the server is not complete, so all others are asked"
+    replies(server, AskLocate, {"sightings": [row], "missing": ["server2"]})
+    assert [r.node for r in who.rows("address/calc/add")] == ["b"], (
+        "a server can hide a place beside another one"
+    )
+    assert heard["d"] == 1
 
 
 def test_a_server_speaks_for_a_node_that_the_asking_one_may_not_link() -> None:

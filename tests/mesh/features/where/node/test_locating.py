@@ -147,6 +147,14 @@ def test_only_the_home_in_a_name_is_asked_while_it_answers() -> None:
     assert who.seconds <= 2.01
 
 
+def test_a_session_of_the_asked_node_needs_no_question() -> None:
+    a, b, c = trio()
+    joe = client_of(a, "joe")
+    who, heard = Asker(a), Heard(b, c)
+    assert who.places(joe.session_name) == [(joe.session_name, "a", "a")]
+    assert not heard
+
+
 def test_nodes_that_do_not_answer_are_named_within_2_s() -> None:
     a, b, c = trio()
     client_of(b, "joe")
