@@ -82,6 +82,7 @@ class TimingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     probe: Annotated[float, Meta(ge=0.05, le=60)] = 1.0  # s between probes; a failure shows in 2 to 8
     state: Annotated[float, Meta(ge=0.1, le=600)] = 2.0  # s between gossiped node states
+    queues: Annotated[float, Meta(ge=0.1, le=600)] = 2.0  # s between reported figures of a queue
     ping: Duration = 2.0  # s between signs of life on a link
     silence: Duration = 10.0  # s of silence until a client is lost; three pings or more
     busy: Duration = 1800.0  # the same with messages or requests to settle

@@ -50,7 +50,7 @@ def settings_of(
         max_subscriptions=limits.session_subscriptions, max_all_subscriptions=limits.subscriptions,
         linger=limits.linger, peer_linger=60 * limits.linger, slow_consumer=limits.slow_consumer,
         ping=timing.ping, silence=timing.silence, busy=timing.busy,
-        probe=timing.probe, state=timing.state,
+        probe=timing.probe, state=timing.state, queue_reports=timing.queues,
         backoff_min=timing.backoff_min, backoff_max=timing.backoff_max,
         pings={record.name: record.ping for record in config.nodes if record.ping is not None},
         scope=config.default_scope, links=config.links, known=tuple(record.name for record in config.nodes),

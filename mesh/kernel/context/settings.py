@@ -95,6 +95,7 @@ class Settings:
     tailback_ttl: float = 86_400.0  # s that a message stays in it
     probe: float = 1.0  # s between two probes of SWIM
     state: float = 2.0  # s between two of our own gossiped states
+    queue_reports: float = 2.0  # s between two reports of a queue whose figures changed
     snapshots: float = 0.0  # s between two snapshot lines; 0 = none
     remember: bool = True  # dial known nodes at the start
     balancer: Balancer | None = None  # chooses among nodes; None = round robin

@@ -1,7 +1,7 @@
 """Reports the state of queues here to the nodes that watch them, and reads the reports of other nodes."""
 
 # Law 1: the first and last consumer, changed selectors, and the end of demand are reported immediately.
-#   New or doubled demand is reported within REST, other changed figures once in a state interval.
+#   New or doubled demand is reported within REST, other changed figures once in `timing.queues`.
 # Law 2: a peer's report is validated before it counts. A node without the transfer feature has none.
 # Law 3: a queue without consumers reports nothing, except that the node is being drained. Only requested
 #   queues are watched.
@@ -74,7 +74,8 @@ class Stocks(Component):
         if is_news(old, new):
             self._tell_at(queue, at + REST if is_only_wish(old, new) else self._context.clock.now)
         elif old is not None and new is not None and is_worth_telling(old, new):
-            self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._context.settings.state))
+            rest = REST if is_wanted_more(old, new) else self._context.settings.queue_reports
+            self._tell_at(queue, at + rest)
 
     def _tell_at(self, queue: QueueSink, at: float) -> None:
         """Report the queue at the time `at`, or at an earlier time that is already scheduled."""

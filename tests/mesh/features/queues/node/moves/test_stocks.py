@@ -93,3 +93,26 @@ def test_that_nothing_is_wanted_is_told_at_once() -> None:
     it.put(1, [1])
     it.net.until(lambda: not wants())
     assert it.net.now - told < REST
+
+
+@pytest.mark.parametrize("interval", [0.5, 8.0])
+def test_changed_figures_are_reported_once_in_the_interval_of_the_settings(interval: float) -> None:
+    it = Several(2, {"queue_reports": interval})
+    (one,) = it.take(1, credit=1)
+    it.know(0)
+    it.net.run(interval)
+    here, there = (it.nodes[i].core.parts[QueueParts].stocks for i in (0, 1))
+
+    def ready() -> int:
+        return here.others("jobs")[it.nodes[1].uuid].ready
+
+    it.put(1, TEN)
+    it.net.until(lambda: ready() == 10)
+    reported = there._told[it.queue(1)][1]
+    it.put(1, range(11, 41))
+    assert it.net.now < reported + interval / 2
+    it.net.run(reported + 0.9 * interval - it.net.now)
+    assert ready() == 10
+    it.net.run(0.2 * interval)
+    assert ready() == 40
+    one.leave("jobs")
