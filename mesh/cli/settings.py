@@ -38,7 +38,8 @@ def described(setting: Setting) -> dict[str, Any]:
     value = _shareable(setting)
     if isinstance(value, NodeRecord):
         others = {"others": list(value.others)} if value.others else {}
-        value = {"address": value.address, **others, "ping": value.ping, "passwd": value.passwd and SECRET}
+        times = {"ping": None, **value.times}
+        value = {"address": value.address, **others, **times, "passwd": value.passwd and SECRET}
     elif isinstance(value, Rule):
         value = {key: part for key, part in asdict(value).items() if key != "node"}
     elif isinstance(value, OwnStrategy):
@@ -62,8 +63,8 @@ def shown(setting: Setting) -> str:
     if isinstance(value, NodeRecord):
         also = "".join(f" · or {each}" for each in value.others)
         address = f"address {value.address}{also}" if value.address else "no address"
-        ping = f" · ping {value.ping:g} s" if value.ping is not None else ""
-        return address + ping + (f" · passwd {SECRET}" if value.passwd else "")
+        times = "".join(f" · {name} {seconds:g} s" for name, seconds in value.times.items())
+        return address + times + (f" · passwd {SECRET}" if value.passwd else "")
     if isinstance(value, Rule):
         return " · ".join(clauses(value))
     if isinstance(value, OwnStrategy):

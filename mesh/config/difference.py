@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from mesh.config.nodes import NodeRecord
+from mesh.config.nodes import LINK_TIMES, NodeRecord
 from mesh.config.sections import Config
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
@@ -134,7 +134,7 @@ def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
     before = {record.name: record for record in old.nodes}
     for record in new.nodes:
         known = before.get(record.name, NodeRecord(record.name))
-        names = ("address", "ping", "passwd")
+        names = ("address", *LINK_TIMES, "passwd")
         yield from (f"nodes.{record.name}.{n}" for n in names if getattr(known, n) != getattr(record, n))
 
 

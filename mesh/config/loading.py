@@ -7,6 +7,7 @@ error names the place.
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ def settings(
     found.update((setting.name, setting) for setting in _from_overrides(overrides, by))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
+    nodes = tuple(_node_timed(setting, found, is_fitted=bool(properties)) for setting in nodes)
     if not properties:  # a property file's node may only be dialed
         _check_links(found["links"], nodes)
     check_here(found["site.name"], sites)
@@ -115,6 +117,24 @@ def _fitting(found: Mapping[str, Setting]) -> Iterator[Setting]:
         yield Setting(silence.name, min(3 * ping.value, DAY), ping.origin)
     if least.origin == "default" and least.value >= most.value:
         yield Setting(least.name, most.value / 2, most.origin)
+
+
+def _node_timed(setting: Setting, found: Mapping[str, Setting], is_fitted: bool) -> Setting:
+    """Check the order of a node's delays between dials, and return the node.
+
+    With `is_fitted`, a delay of a property file lowers the shortest one. Raises: BadConfig.
+    """
+    record = setting.value
+    if not isinstance(record, NodeRecord) or (record.backoff_min or record.backoff_max) is None:
+        return setting
+    of_node = {
+        name: Setting(f"{setting.name}.{name}", value, setting.origin) for name, value in record.times.items()
+    }
+    least, most = (of_node.get(name) or found[f"timing.{name}"] for name in ("backoff_min", "backoff_max"))
+    if is_fitted and record.backoff_min is None and least.value >= most.value:
+        return Setting(setting.name, replace(record, backoff_min=most.value / 2), setting.origin)
+    _check_order(least, most)
+    return setting
 
 
 def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Setting, ...]:

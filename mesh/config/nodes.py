@@ -14,10 +14,16 @@ from mesh.mapping.checking import check_xpaths
 from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule
 from mesh.names import node_name
 
+# Settings of [timing] that can be set for the connection to one node, too.
+LINK_TIMES = ("ping", "backoff_min", "backoff_max", "forward_patience")
+
 # Keys of [nodes.NAME]: the type, and a hint for wrong values.
 NODE_KEYS: dict[str, tuple[Any, str]] = {
     "address": (Annotated[str, Meta(min_length=1)], 'Write, for example, address = "tcp://10.0.0.5:7710".'),
-    "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Write seconds, such as ping = 0.5."),
+    **{
+        name: (Annotated[float, Meta(gt=0, le=86_400)], f"Write seconds, such as {name} = 0.5.")
+        for name in LINK_TIMES
+    },
     "passwd": (str, 'Write the password of that node, such as passwd = "secret".'),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
@@ -30,8 +36,8 @@ _KINDS = {EXACT: "key", XPATH: "XPath", PATTERN: "pattern"}
 class NodeRecord:
     """A node in the file.
 
-    `address` is `None` if unknown, `ping` the seconds between signs of life (`None`: the default), and
-    `passwd` the password sent to that node.
+    `address` is `None` if unknown, and `passwd` the password sent to that node. The settings of LINK_TIMES
+    are in seconds; `None` means the value in [timing].
     """
 
     name: str
@@ -40,6 +46,15 @@ class NodeRecord:
     ping: float | None = None
     passwd: str | None = field(default=None, repr=False)
     others: tuple[str, ...] = ()  # further addresses, in order
+    backoff_min: float | None = None
+    backoff_max: float | None = None
+    forward_patience: float | None = None
+
+    @property
+    def times(self) -> dict[str, float]:
+        """The settings of LINK_TIMES that differ from [timing]."""
+        given = {name: getattr(self, name) for name in LINK_TIMES}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
@@ -78,9 +93,8 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
     ]
     check_strata(rules)
     masters = tuple(rule.value for rule in rules)
-    yield Setting(
-        title, NodeRecord(name, found.get("address"), masters, found.get("ping"), found.get("passwd")), origin
-    )
+    given = {key: value for key, value in found.items() if key != "master"}
+    yield Setting(title, NodeRecord(name, masters=masters, **given), origin)
     yield from rules
 
 

@@ -11,7 +11,8 @@ from mesh.config import Config, Limits, balancing_options, rules
 from mesh.config_store import MEMORY
 from mesh.errors import BadConfig
 from mesh.features.sites.model.ways import ways
-from mesh.kernel.context.settings import Keyring, Settings
+from mesh.kernel.context.settings import Keyring, LinkTime, Settings
+from mesh.local.addresses import normal
 from mesh.security.signing import verify
 from mesh.shell.watchdog import WatchedStrategy
 from mesh.site_policy.accepting import Accepting
@@ -52,7 +53,7 @@ def settings_of(
         ping=timing.ping, silence=timing.silence, busy=timing.busy,
         probe=timing.probe, state=timing.state, queue_reports=timing.queues,
         backoff_min=timing.backoff_min, backoff_max=timing.backoff_max,
-        pings={record.name: record.ping for record in config.nodes if record.ping is not None},
+        of_nodes=own_times(config), seed_names=seed_names(config),
         scope=config.default_scope, links=config.links, known=tuple(record.name for record in config.nodes),
         rules=rules(config), remember=config.discovery.remember,
         balancer=balancers.usual, domain_balancers=balancers.domains, address_balancers=balancers.addresses,
@@ -65,6 +66,26 @@ def settings_of(
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl, site=site_settings(config),
         nameservice=node.nameservice,
     )  # fmt: skip
+
+
+def own_times(config: Config) -> dict[str, dict[LinkTime, float]]:
+    """Return the times of the connections to single nodes that differ from [timing], by name of the node."""
+    names: dict[str, LinkTime] = {
+        "ping": "ping",
+        "backoff_min": "backoff_min",
+        "backoff_max": "backoff_max",
+        "forward_patience": "patience",
+    }
+    timed = (record for record in config.nodes if record.times)
+    return {record.name: {names[n]: value for n, value in record.times.items()} for record in timed}
+
+
+def seed_names(config: Config) -> dict[str, str]:
+    """Return the names of the configured nodes by address."""
+    given = ((record.name, (record.address, *record.others)) for record in config.nodes)
+    return {
+        normal(address, f"node {name}"): name for name, at in given for address in at if address is not None
+    }
 
 
 def site_settings(config: Config) -> SiteSettings:

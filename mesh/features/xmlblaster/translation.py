@@ -8,18 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 from mesh.config.formats import ReadSettings
-from mesh.config.nodes import NodeRecord
 from mesh.config.sections import FIELDS
 from mesh.config.source import Setting, fitted, near_miss
-from mesh.errors import BadConfig, BadName
-from mesh.features.xmlblaster.clusternode import Described, read_clusternode
+from mesh.errors import BadConfig
+from mesh.features.xmlblaster.node_records import (
+    DELAY,
+    INFO,
+    MASTER,
+    NODE,
+    OF_LINK,
+    PASSWD,
+    PING,
+    NodeRecords,
+)
 from mesh.features.xmlblaster.properties import Property, refuse_missing
 from mesh.features.xmlblaster.without_equivalent import reason_without_equivalent
-from mesh.mapping.rules import standing_in
-from mesh.names import node_name
 
-NODE, INFO, MASTER = "cluster.node", "cluster.node.info", "cluster.node.master"
-PING, PASSWD, DELAY, RETRIES = "pingInterval", "passwd", "delay", "retries"
+RETRIES = "retries"
 VERSIONS = {"cluster.loadBalancer.version": "1.0"}
 # Properties of this node: the setting, and the conversion of the text.
 PLAIN: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -54,7 +59,6 @@ class _Reader:
     def __init__(self, properties: tuple[Property, ...], is_lenient: bool) -> None:
         self._is_lenient = is_lenient
         self._read = ReadSettings()
-        self._backups: dict[str, tuple[str, ...]] = {}  # backups of each node
         named = [each for each in properties if str(each) == "cluster.node.id"]
         self.me = named[0].value.strip() if named else ""
         self._properties = tuple(self._by_plain_names(properties))
@@ -63,8 +67,12 @@ class _Reader:
         where = self._properties[0].origin.rpartition(":")[0] if self._properties else "properties"
         found = [Setting(name, value, f"{where}: --properties") for name, value in UNLESS_SAID.items()]
         found += self._fields()
-        nodes = self._nodes()
-        self._read.settings = [*{each.name: each for each in found}.values(), *self._read.settings, *nodes]
+        records = NodeRecords(
+            self.me, self._properties, self._read, self._without_equivalent, self._is_lenient
+        )
+        nodes = records.settings(self._of_link)
+        known = {setting.name: setting for setting in found}
+        self._read.settings = [*known.values(), *self._read.settings, *nodes]
         if not nodes and self._properties:
             self._note(f"{where}: no other node is named, so this one links only nodes that dial it")
         return self._read
@@ -110,7 +118,7 @@ class _Reader:
             if each.name in PLAIN:
                 if is_mine and is_stronger:
                     yield from self._plain(each)
-                elif not is_mine and each.name != PING:
+                elif not is_mine and each.name not in OF_LINK:
                     setting, _ = PLAIN[each.name]
                     reason = f"{setting} is a setting of this node only; write {each.name} without a node"
                     self._without_equivalent(each, reason)
@@ -140,6 +148,13 @@ class _Reader:
         hint = f"The setting is {name} here; see docs/configuration.md."
         fit = fitted(value, FIELDS[name].type, str(property_), property_.origin, hint)
         yield Setting(name, fit, property_.origin)
+
+    def _of_link(self, property_: Property) -> Iterator[Setting]:
+        """Yield the setting of a connection, unless it has no equivalent."""
+        if property_.name in PLAIN:
+            yield from self._plain(property_)
+        else:
+            yield self._own(property_)
 
     def _own(self, property_: Property) -> Setting:
         type_, text = FIELDS[property_.name].type, property_.value.strip()
@@ -188,110 +203,6 @@ class _Reader:
 
     def _mine(self, said: dict[str, Property], name: str) -> Property | None:
         return said.get(f"{name}[{self.me}]") or said.get(name)
-
-    # --- other nodes -----------------------------------------------------------------------------------
-
-    def _nodes(self) -> list[Setting]:
-        records: dict[str, NodeRecord] = {}
-        origins: dict[str, str] = {}
-        rules: dict[str, list[Setting]] = {}
-        for each in self._properties:
-            if each.name in (NODE, INFO, MASTER):
-                self._described(each, records, origins, rules)
-        self._set_credentials(records, origins)
-        self._stand_in(records, origins, rules)
-        found: list[Setting] = []
-        for name, record in records.items():
-            mine = rules.get(name, [])
-            record = replace(record, masters=tuple(rule.value for rule in mine))
-            found += [Setting(f"nodes.{name}", record, origins[name]), *mine]
-        return found
-
-    def _described(
-        self,
-        property_: Property,
-        records: dict[str, NodeRecord],
-        origins: dict[str, str],
-        rules: dict[str, list[Setting]],
-    ) -> None:
-        if property_.node is None:
-            if self._is_lenient:
-                self._without_equivalent(property_, "it has no node name in brackets")
-                return
-            what = f"{property_.origin}: {property_.name} names no node."
-            raise BadConfig(what, hint=f"Write {property_.name}[heron] = <clusternode id='heron'>…")
-        if not property_.value.strip():
-            self._without_equivalent(property_, "its value is empty", "has an empty value")
-            return
-        told = read_clusternode(property_, self._is_lenient)
-        self._read.notes += told.notes
-        name = told.name
-        record = records.setdefault(name, NodeRecord(name))
-        origins.setdefault(name, property_.origin)
-        if property_.name != MASTER:
-            records[name] = self._addressed(record, told, property_)
-        if told.passwd is not None:
-            records[name] = replace(records[name], passwd=told.passwd)
-            if self.me and told.user not in (None, self.me):
-                self._note(f"{property_.origin}: this node logs in as {self.me}, not as {told.user!r}")
-        if property_.name != INFO:
-            rules[name] = [Setting(f"nodes.{name}.master", rule, property_.origin) for rule in told.rules]
-        if told.nameservice and name == self.me:
-            self._read.settings.append(Setting("node.nameservice", True, property_.origin))
-        elif told.nameservice:
-            self._note(f"{property_.origin}: <nameservice> has an effect only at {name}")
-        if told.backups:
-            self._backups[name] = told.backups
-        ignored = told.rules if property_.name == INFO else told.addresses if property_.name == MASTER else ()
-        if ignored:
-            other = MASTER if property_.name == INFO else INFO
-            self._note(f"{property_.origin}: a setting that belongs in {other}[{name}] is ignored")
-
-    def _stand_in(
-        self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]
-    ) -> None:
-        """Give backups the rules of their masters. Backups follow all other nodes, in the file's order."""
-        for name, backups in self._backups.items():
-            for backup in backups:
-                records[backup] = records.pop(backup, NodeRecord(backup))
-                origins.setdefault(backup, origins[name])
-                title = f"nodes.{backup}.master"
-                rules.setdefault(backup, []).extend(
-                    Setting(title, rule, each.origin)
-                    for each in rules.get(name, ())
-                    for rule in standing_in(backup, [each.value])
-                )
-
-    @staticmethod
-    def _addressed(record: NodeRecord, told: Described, property_: Property) -> NodeRecord:
-        first, *others = told.addresses or (None,)
-        return replace(record, address=first, others=tuple(filter(None, others)))
-
-    def _set_credentials(self, records: dict[str, NodeRecord], origins: dict[str, str]) -> None:
-        """Set each node's ping and password from properties with its name, or a password without a name."""
-        for each in self._properties:
-            if each.name not in (PING, PASSWD) or each.node in (None, self.me):
-                continue
-            name = self._node_of(each)
-            origins.setdefault(name, each.origin)
-            record = records.setdefault(name, NodeRecord(name))
-            if each.name == PING:
-                for setting in self._plain(each):
-                    records[name] = replace(record, ping=setting.value)
-            elif record.passwd is None:  # its <connect> takes precedence
-                records[name] = replace(record, passwd=each.value)
-        for each in self._properties:
-            if each.name == PASSWD and each.node in (None, self.me):
-                for name, record in records.items():
-                    if record.passwd is None and name != self.me:
-                        records[name] = replace(record, passwd=each.value)
-
-    @staticmethod
-    def _node_of(property_: Property) -> str:
-        try:
-            return node_name(property_.node or "")
-        except BadName as error:
-            raise BadConfig(f"{property_.origin}: {property_}: {error.what}", hint=error.hint) from error
 
 
 def _strength(property_: Property) -> tuple[bool, bool, bool]:

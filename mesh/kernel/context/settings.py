@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from mesh.balancers.base import Balancer
 from mesh.mapping.rules import Rule
@@ -10,6 +11,8 @@ from mesh.routing.overflow import Credit
 from mesh.site_policy.site_settings import SiteSettings
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
+
+LinkTime = Literal["ping", "backoff_min", "backoff_max", "patience"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,6 @@ class Settings:
     slow_consumer: float = 10.0  # s that a dropping subscriber may read nothing
     peer_linger: float = 3600.0  # s that subscriptions of a lost peer are kept
     ping: float = 2.0
-    pings: Mapping[str, float] = field(default_factory=dict)  # by name of the node, where it differs
     silence: float = 10.0  # s without traffic until a client is disconnected
     busy: float = 1800.0  # likewise, with deliveries to settle
     backoff_min: float = 0.1
@@ -83,6 +85,9 @@ class Settings:
     known: tuple[str, ...] = ()  # names of the configured nodes
     rules: tuple[Rule, ...] = ()
     patience: float = 1.0  # s until a publisher is warned that it waits
+    # By name of a node: the times of the connection to it that differ.
+    of_nodes: Mapping[str, Mapping[LinkTime, float]] = field(default_factory=dict)
+    seed_names: Mapping[str, str] = field(default_factory=dict)  # of the nodes expected at `seeds`
     stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); first match wins
     volatile: frozenset[str] = frozenset()  # stores in memory only; "" is the node's own
     memory_bytes: int = 128 * MIB  # of waiting messages that are also on disk
@@ -107,6 +112,11 @@ class Settings:
     @property
     def credit(self) -> Credit:
         return Credit(self.window_bytes, self.window_count, self.backlog_bytes)
+
+    def of_link(self, time: LinkTime, node: str) -> float:
+        """Return a time of the connection to `node`, in seconds: its own, or else that of all nodes."""
+        usual: float = getattr(self, time)
+        return self.of_nodes[node].get(time, usual) if node in self.of_nodes else usual
 
     def sign(self, text: bytes) -> bytes:
         """Return the signature of a text by this node's key; without keys, by its private seal."""

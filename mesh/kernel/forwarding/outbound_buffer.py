@@ -73,7 +73,7 @@ class OutboundBuffer:
         """Schedule the warning and the expiry of a new entry."""
         if not entry.keeping.is_warned:
             self._stay_young(entry)
-            self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
+            self._context.clock.wake(self._context.clock.now + self._patience(entry))
         self._expire_in_time(entry)
 
     def replace_entry(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
@@ -145,7 +145,7 @@ class OutboundBuffer:
         entry.change_keeping(Keeping.KEPT)
         entry.presume_sent()
         self._stay_young(entry)
-        self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
+        self._context.clock.wake(self._context.clock.now + self._patience(entry))
 
     def _on_stored(self, why: str, entry: PendingForward, position: int, error: MeshError | None) -> None:
         if error is None and not entry.is_done and not self._is_behind(entry):
@@ -250,19 +250,30 @@ class OutboundBuffer:
 
     def tick(self) -> None:
         """Send warnings that are due, and expire messages."""
-        now, patience = self._context.clock.now, self._context.settings.patience
+        now = self._context.clock.now
         young, self._young = list(self.unanswered()), {}
         for entry in sorted(young, key=lambda entry: entry.serial):
-            lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
-            quiet = max(entry.arrived, min((line.progress for line in lines), default=now))
-            if now - quiet >= patience:
+            due = self._warning_due(entry)
+            if now >= due:
                 self.warn(entry)
-                quiet = now - patience + RETRY
+                due = now + RETRY
             if not entry.is_done and not entry.warned:
                 self._stay_young(entry)
-                self._context.clock.wake(quiet + patience)
+                self._context.clock.wake(due)
         with self._disk.together():
             self._expiry.tick()
+
+    def _warning_due(self, entry: PendingForward) -> float:
+        """Return when the first hop of the entry has made no progress for as long as its patience lasts."""
+        of_link = self._context.settings.of_link
+        lines = [(hop, line) for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
+        due = [max(entry.arrived, line.progress) + of_link("patience", hop) for hop, line in lines]
+        return min(due, default=self._context.clock.now + self._patience(entry))
+
+    def _patience(self, entry: PendingForward) -> float:
+        """Return the seconds after which the publisher of an entry is warned at the earliest."""
+        s = self._context.settings
+        return min((s.of_link("patience", hop) for hop in entry.hops), default=s.patience)
 
 
 def _answer_origins(entry: PendingForward, words: Iterable[Answer], whom: Iterable[Origin]) -> None:

@@ -161,10 +161,11 @@ class Dialler:
         self._context.clock.wake(now + CONNECT)
         return conn
 
-    def dial_delay(self, attempt: int) -> float:
-        """Return the random wait in s after dial number `attempt`."""
+    def dial_delay(self, attempt: int, node: str) -> float:
+        """Return the random wait in s after dial number `attempt` of the node, "" if its name is unknown."""
         s = self._context.settings
-        return delay(attempt, self._context.jitter(), low=s.backoff_min, high=s.backoff_max)
+        low, high = s.of_link("backoff_min", node), s.of_link("backoff_max", node)
+        return delay(attempt, self._context.jitter(), low=low, high=high)
 
     def sight(self, peer: Peer) -> bool:
         """Dial the control connection of a peer if it is due, and return whether it was dialed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 
 from mesh.flow.seldom import Seldom
@@ -93,7 +94,14 @@ class Peer:
 def met(
     context: NodeContext, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction
 ) -> Peer:
-    """Return a new peer; `meets` creates the exchange with it."""
+    """Return a new peer; `meets` creates the exchange with it.
+
+    `timing` applies unless the settings have other times for this node.
+    """
+    s = context.settings
+    if node.name in s.of_nodes:
+        low, high = s.of_link("backoff_min", node.name), s.of_link("backoff_max", node.name)
+        timing = replace(timing, low=low, high=high)
     return Peer(
         node, Reach(context.jitter, timing), Link(node.uuid, context.clock.now, context.jitter, timing), meets
     )

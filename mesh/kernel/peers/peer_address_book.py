@@ -208,9 +208,13 @@ class PeerAddressBook(Component):
                 continue
             seed.attempt += 1
             rarely = 10 if seed.kind == REMEMBERED else 1
-            seed.due = now + rarely * self._dialler.dial_delay(seed.attempt)
+            seed.due = now + rarely * self._dialler.dial_delay(seed.attempt, self._name(address, seed))
             seed.conn = self._dialler.dial(address, NODE_CONTROL, b"", seed=address)
         self._context.clock.wake(self._deadline())
+
+    def _name(self, address: str, seed: Seed) -> str:
+        """Return the name of the last node at the address, or else the configured one, or ""."""
+        return seed.node or self._context.settings.seed_names.get(address, "")
 
     def _is_taken(self, address: str, seed: Seed) -> bool:
         """Return whether a live node is at the address, even if it is known by another address.
@@ -250,7 +254,8 @@ class PeerAddressBook(Component):
         if is_us:
             del self._seeds[conn.seed]
         else:
-            seed.due, seed.attempt = self._context.clock.now + self._context.settings.backoff_max, 8
+            most = self._context.settings.of_link("backoff_max", self._name(conn.seed, seed))
+            seed.due, seed.attempt = self._context.clock.now + most, 8
 
     def _on_seed_ended(self, fact: SeedEnded) -> None:
         conn = fact.conn

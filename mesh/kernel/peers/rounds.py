@@ -123,8 +123,7 @@ class Rounds:
     def _next_ping(self, peer: Peer, is_crowd: bool) -> float:
         if peer.data is None and (peer.control is None or is_crowd):
             return inf
-        s = self._context.settings
-        return peer.pinged + s.pings.get(peer.node.name, s.ping)
+        return peer.pinged + self._context.settings.of_link("ping", peer.node.name)
 
     def deadline(self, is_settled: bool) -> float:
         """Return the time of the next round."""

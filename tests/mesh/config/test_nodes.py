@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mesh.config import FIELDS, addresses, load, rules, settings
 from mesh.config.nodes import NodeRecord
 from mesh.config.source import Setting
-from mesh.errors import BadKey
+from mesh.errors import BadConfig, BadKey
 from mesh.mapping.rules import Rule
 from mesh.values import check_key
 
@@ -47,6 +47,22 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "mesh.toml"
     path.write_bytes(text.encode())
     return path
+
+
+def test_A37_the_times_of_the_connection_to_one_node_are_read(tmp_path: Path) -> None:
+    text = "[timing]\nbackoff_max = 9\n[nodes.frodo]\nping = 0.5\nbackoff_min = 0.2\nforward_patience = 3\n"
+    [frodo] = load(written(tmp_path, text), {}, {}).nodes
+    assert frodo.times == {"ping": 0.5, "backoff_min": 0.2, "forward_patience": 3.0}
+    assert NodeRecord("bilbo").times == {}
+
+
+@pytest.mark.parametrize(
+    "given", ["backoff_min = 31", "backoff_max = 0.1", "backoff_min = 2\nbackoff_max = 1"]
+)
+def test_the_longest_delay_for_one_node_is_longer_than_the_shortest(tmp_path: Path, given: str) -> None:
+    with pytest.raises(BadConfig, match=r"backoff_max = .* must be longer than .*backoff_min") as refused:
+        load(written(tmp_path, f"[nodes.frodo]\n{given}\n"), {}, {})
+    assert "nodes.frodo.backoff_" in refused.value.what
 
 
 def test_nodes_rules_and_addresses_are_read_as_written(tmp_path: Path) -> None:

@@ -44,7 +44,6 @@ FOREIGN = (
     ("loginEvent=false", "mesh events"),
     ("queue.persistent.maxNumStatements=50", "node.store"),
     ("cluster/securityService/avalon=<securityService/>", "node.passwd"),
-    ("delay[frodo]=500", "is a setting of this node only; write delay without a node"),
     ("cluster.loadBalancer.type[frodo]=RoundRobin", "balancing.strategy is a setting of this node only"),
 )
 # Values that cannot be used here: a part of the error, and the reason why they are skipped.
@@ -105,6 +104,43 @@ def test_a_file_in_the_encoding_of_java_is_read(tmp_path: Path) -> None:
 def test_a_variable_of_the_file_is_known() -> None:
     found = config("helper.id=heron\ncluster.node.id=${helper.id}\n" + HERON.format(""), is_lenient=False)
     assert found.node.id == "heron"
+
+
+def test_A37_each_setting_of_a_connection_can_be_given_for_one_node() -> None:
+    text = "cluster.node.id=heron\ndelay=4000\ndelay[frodo]=500\ndispatch/connection/delay[bilbo]=700\n"
+    text += "timing.ping[frodo]=0.25\ntiming.backoff_min[frodo]=0.2\ntiming.forward_patience[frodo]=3\n"
+    text += "timing.backoff_max[heron]=5\npingInterval[bilbo]=9\ntiming.state[frodo]=7\n"
+    found = config(text, "-timing.ping[frodo]", "0.5", is_lenient=False)
+    assert (found.timing.backoff_max, found.timing.ping, found.timing.state) == (5.0, 2.0, 2.0)
+    assert {each.name: each.times for each in found.nodes} == {
+        "frodo": {"ping": 0.5, "backoff_min": 0.2, "backoff_max": 0.5, "forward_patience": 3.0},
+        "bilbo": {"ping": 0.009, "backoff_max": 0.7},
+    }
+
+
+def test_a_short_delay_for_one_node_lowers_its_shortest_delay() -> None:
+    [frodo] = config("cluster.node.id=heron\ndelay[frodo]=50", is_lenient=False).nodes
+    assert (frodo.backoff_min, frodo.backoff_max) == (0.025, 0.05)
+
+
+@each(
+    "text",
+    (
+        "timing.ping[frodo]=nan",
+        "timing.ping[frodo]=inf",
+        "timing.ping[frodo]=-1",
+        "timing.backoff_max[frodo]=9223372036854775808",
+        "timing.backoff_max[frodo]=",
+        "timing.ping[a/b]=1",
+        "delay[frodo]=soon",
+        "delay[frodo]=0",
+        "timing.backoff_min[frodo]=40",
+    ),
+)
+def test_a_wrong_time_for_one_node_is_refused(text: str) -> None:
+    with pytest.raises(BadConfig) as refused:
+        config(f"cluster.node.id=heron\n{text}", is_lenient=False)
+    assert "heron.properties:2" in str(refused.value)
 
 
 @each(

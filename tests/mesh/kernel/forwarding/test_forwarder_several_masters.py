@@ -105,6 +105,17 @@ def test_one_that_is_silent_is_named_after_the_patience() -> None:
     c.net.until(lambda: joe.state(2, RUGBY) == "OK")
 
 
+@pytest.mark.parametrize(("node", "least"), [("avalon", 3.0), ("heron", 1.0)])
+def test_A37_the_patience_with_one_node_wins_over_that_with_all(node: str, least: float) -> None:
+    c = several("heron", "avalon", "golan", of_nodes={node: {"patience": 3.0}})
+    joe = c.client("golan")
+    assert published(joe, b"first") == "OK"
+    c.net.cut("golan", "avalon")
+    began = c.net.now
+    assert published(joe, b"second") == "FORWARD_WARNING"
+    assert least <= c.net.now - began < least + 0.5
+
+
 def test_a_publisher_at_one_of_them_is_not_told_to_go_on_while_a_slow_reader_holds_it() -> None:
     c = several("heron", "avalon", "golan", window_count=4)
     slow = c.client("golan", "slow").subscribed("k", domain=RUGBY, rate=2.5)

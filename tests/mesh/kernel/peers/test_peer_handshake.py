@@ -1,10 +1,13 @@
 """How nodes meet, part and stay apart: the whole core in a simulated network."""
 
+from collections import Counter
 from collections.abc import Hashable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from mesh.kernel.context.conn import Conn
 from mesh.wire.commands import Ping
 from mesh.wire.frames import read
 from tests.seeds import scenarios
@@ -211,7 +214,7 @@ def test_a_well_known_session_has_one_holder() -> None:
 
 def test_A37_a_setting_for_one_node_wins_over_the_setting_for_all() -> None:
     net = SimNetwork()
-    a = net.node("a", ping=2.0, pings={"b": 0.5})
+    a = net.node("a", ping=2.0, of_nodes={"b": {"ping": 0.5}})
     for name in ("b", "c"):
         net.node(name, "a", ping=100.0)
     net.until(lambda: a.alive == {"b", "c"})
@@ -247,3 +250,40 @@ def test_who_was_called_dead_in_a_cut_denies_that_at_once_and_the_next_one_is_no
         net.run(3.0)
         of_d = [node.core.parts.neighbours.membership.member_of(d.uuid) for node in (*others, d)]
         assert [member and member.incarnation for member in of_d] == [turn] * 4
+
+
+def test_A37_a_node_with_its_own_delays_is_dialed_by_them_before_and_after_it_is_known() -> None:
+    net = SimNetwork()
+    short = {"backoff_min": 0.2, "backoff_max": 0.4}
+    b, c = net.node("b"), net.node("c")
+    a = net.node("a", "b", "c", backoff_min=5.0, of_nodes={"b": short})
+    net.until(lambda: a.alive == {"b", "c"})
+    b.kill()
+    c.kill()
+    net.run(10)
+    dialled = Counter[str]()
+    dialler = a.core.parts.dialler
+    dial = dialler.dial
+
+    def counted(address: str, *how: Any, **more: Any) -> Conn:
+        dialled[address] += 1
+        return dial(address, *how, **more)
+
+    dialler.dial = counted  # type: ignore[method-assign]
+    net.run(60)
+    assert dialled[b.core.parts.context.me.address] > 4 * dialled[c.core.parts.context.me.address] > 0
+
+
+def test_A37_the_address_of_a_configured_node_is_dialed_by_its_delays() -> None:
+    net = SimNetwork()
+    b, c = (net.node(name) for name in "bc")
+    places = {node.name: node.core.parts.context.me.address for node in (b, c)}
+    b.kill()
+    c.kill()
+    a = net.node(
+        "a", "b", "c", backoff_min=5.0, seed_names={place: name for name, place in places.items()},
+        of_nodes={"b": {"backoff_min": 0.2, "backoff_max": 0.4}},
+    )  # fmt: skip
+    net.run(30)
+    seeds = a.core.parts.neighbours.acquaintances._seeds
+    assert seeds[places["b"]].attempt > 4 * seeds[places["c"]].attempt > 0

@@ -174,7 +174,7 @@ class ManualMoves(Component):
         data, settings = job.peer.data, self._context.settings
         if data is None:
             return bool(job.going or not job.taken)
-        ping = settings.pings.get(job.peer.node.name, settings.ping)
+        ping = settings.of_link("ping", job.peer.node.name)
         return job.going > 0 and self._context.clock.now - data.heard > PINGS * ping
 
     def _on_peer_lost(self, peer: Peer) -> None:
