@@ -15,7 +15,8 @@ __all__ = ["Registration", "Registrations"]
 class Registrations:
     """An iterator over the nodes that serve an address, then over changes.
 
-    A slow reader receives the latest state of each node, not every step.
+    A slow reader receives the latest state of each node, not every step. The sequence numbers show which
+    registrations began and ended in between.
     """
 
     def __init__(self, client: object, shell: Shell, address: str) -> None:

@@ -9,6 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from mesh.discovery.state import Natural
+from mesh.errors import RemoteError
+from mesh.wire.codec import pack, reader
 from mesh.wire.command import Checks, Command, command
 from mesh.wire.counts import check_held, check_settled
 from mesh.wire.header import U32, FromOne
@@ -25,6 +27,7 @@ from mesh.wire.limits import (
 )
 from mesh.wire.publishing import Outcome
 
+NUMBERED = 100  # consumers of an address at a node, above which their sequence numbers are not listed
 NACK, REJECT, EXTEND = 1, 2, 3  # settlements of a queued message, besides acks
 
 
@@ -62,8 +65,9 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
         node: To a client: name of the node.
         uuid: To a client: id of the node.
         boot: To a client: boot of the node.
-        note: Between nodes: of a queue its encoded QueueReport, of a site 8 bytes that change when a
-            connection is lost.
+        note: Of an address: the sequence numbers of the consumers, as a msgpack array of at most 100
+            ascending integers; empty if there are more. Between nodes: of a queue its encoded QueueReport, of
+            a site 8 bytes that change when a connection is lost.
     """
 
     kind: str
@@ -73,6 +77,22 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     uuid: bytes = b""
     boot: Natural = 0
     note: Annotated[bytes, Meta(max_length=NOTE)] = b""
+
+
+_read_numbers = reader(Annotated[tuple[U32, ...], Meta(max_length=NUMBERED)], NOTE)
+
+
+def pack_numbers(numbers: Sequence[int]) -> bytes:
+    """Return the note with the sequence numbers of an address's consumers; empty if they are too many."""
+    return pack(sorted(numbers)) if 0 < len(numbers) <= NUMBERED else b""
+
+
+def read_numbers(note: bytes) -> tuple[int, ...]:
+    """Return the sequence numbers in the note about an address; none if the note is empty or invalid."""
+    try:
+        return _read_numbers(note) if note else ()
+    except RemoteError:
+        return ()
 
 
 @command

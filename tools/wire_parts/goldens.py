@@ -25,6 +25,7 @@ from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, REQUE
 from mesh.wire.frames import write
 from mesh.wire.limits import SITES
 from mesh.wire.properties import Properties, encode_properties
+from mesh.wire.serving import pack_numbers
 from tools.models.messages import Sent, gathered
 
 COOKIE = bytes(range(32))
@@ -201,6 +202,9 @@ GOLDENS: dict[str, list[bytes]] = {
     "reply-settle": write(c.Reply(12, [[5, 5, "LEASE_OVER"]])),
     "watch": write(c.Watch(1, True, add=(SUM,))),
     "serving": write(c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8),))),
+    "serving-numbers": write(
+        c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8, pack_numbers((4, 70_000))),))
+    ),
     "serving-node": write(c.Serving(5, 7, (c.Row(*SUM, 2),))),
     "serving-queue": write(c.Serving(6, 7, (c.Row("queue", "jobs", 1, note=STOCK.pack()),))),
     "members": write(c.Members(1, ((GROUP, 2),))),

@@ -126,8 +126,12 @@ class Presence(Component):
         self._peers.changed(name)
         self._publish_change(name, self._context.me.uuid, change)
 
+    def note(self, name: ServedName) -> bytes:
+        """Return the note about the servers of a name here."""
+        return self._notes.get(name, b"")
+
     def _own_rows(self, name: ServedName) -> Sequence[Row]:
-        return (Row(*name, self.own.get(name, 0), note=self._notes.get(name, b"")),)
+        return (Row(*name, self.own.get(name, 0), note=self.note(name)),)
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
         self._peers.follow(peer, command.version, command.add, command.remove, command.full, command.more)
@@ -208,7 +212,7 @@ class Presence(Component):
             self._publish_change(name, uuid, -consumers)
 
     def _publish_change(self, name: ServedName, uuid: bytes, change: int) -> None:
-        if change:  # clients do not see notes
+        if change or name[0] == ADDRESS:  # clients see the notes about addresses only
             self._clients.changed(name)
         self._context.out.ending[self._say_news] = None
         self._context.facts.publish_fact(ServersChanged(*name, uuid, change))
@@ -241,13 +245,14 @@ class Presence(Component):
 
     def _all_rows(self, name: ServedName) -> Sequence[Row]:
         me, peers = self._context.me, self._neighbours.peers
+        notes = self._registry.notes(name)
         rows = [
-            Row(*name, consumers, peers[uuid].node.name, uuid, peers[uuid].node.boot)
+            Row(*name, consumers, peers[uuid].node.name, uuid, peers[uuid].node.boot, notes.get(uuid, b""))
             for uuid, consumers in self._registry.servers(name).items()
             if uuid in peers
         ]
         if here := self.own.get(name, 0):
-            rows.append(Row(*name, here, me.name, me.uuid, me.boot))
+            rows.append(Row(*name, here, me.name, me.uuid, me.boot, self.note(name)))
         return rows or (Row(*name, 0),)
 
     # --- timers -----------------------------------------------------------------------------------------

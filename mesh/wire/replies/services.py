@@ -14,11 +14,13 @@ class ServedAt(Struct, frozen=True, kw_only=True):
         node: Name of the node.
         uuid: Its id, in hexadecimal.
         consumers: Number of consumers there for messages from any node.
+        numbers: Sequence numbers of these consumers, as in Row; empty if they are more than 100.
     """
 
     node: str
     uuid: str
     consumers: int
+    numbers: list[int] = []
 
 
 class ServedRow(Struct, frozen=True, kw_only=True):

@@ -33,3 +33,22 @@ def test_registrations_are_the_list_and_then_what_changes() -> None:
             assert not len(ann._core.watches)
 
     run(scenario)
+
+
+def test_004_05_sequence_numbers_distinguish_the_services_of_one_address_at_a_node() -> None:
+    async def scenario() -> None:
+        async with pair() as (_, ann, bob):
+            first, other = bob.serve("x"), bob.serve("y")
+            async with first, other:
+                await ann.send("x", b"")
+                looking = ann.registrations("x")
+                [one] = (await anext(looking)).numbers
+                async with bob.serve("x"), bob.serve("x", local_only=True):
+                    seen = await anext(looking)
+                    assert seen.consumers == 2 and seen.numbers[0] == one < seen.numbers[1] - 1
+                again = await anext(looking)
+                assert (again.consumers, again.numbers) == (1, (one,))
+                [row] = [row for row in (await ann.call("addresses"))["addresses"] if row["address"] == "x"]
+                assert row["nodes"][0]["numbers"] == [one]
+
+    run(scenario)

@@ -104,9 +104,13 @@ class Offering(Posting):
         """Watch which nodes serve an address.
 
         The iterator first yields each node that serves the address, as far as this client's node knows, then
-        the changes. A registration has `node`, `uuid`, `boot`, `consumers` (their number at that node) and
-        `change`: "initial", "added", "changed" or "removed". A slow reader receives the latest state of each
-        node, not every step.
+        the changes. A registration has `node`, `uuid`, `boot`, `consumers` (their number at that node),
+        `numbers` (their sequence numbers) and `change`: "initial", "added", "changed" or "removed". A slow
+        reader receives the latest state of each node, not every step.
+
+        A sequence number is given to each consumer when it registers, and is never used twice while the node
+        runs. So a consumer that was replaced by another one is a change, although their count is the same.
+        Of a node with more than 100 consumers of the address, or of an earlier release, `numbers` is empty.
 
         Args:
             address: The address, such as "calc/add".
@@ -116,7 +120,7 @@ class Offering(Posting):
 
         Example:
             async for registration in m.registrations("orders"):
-                print(registration.node, registration.consumers)
+                print(registration.node, registration.consumers, registration.numbers)
         """
         to = address_of(address)
         self._now()

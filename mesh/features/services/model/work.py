@@ -136,6 +136,11 @@ class ServedAddress:
         return sum(server.is_for_others for server in self.servers.values())
 
     @property
+    def numbers(self) -> list[int]:
+        """The sequence numbers of these consumers: their epochs, as each registration has a new one."""
+        return [server.epoch for server in self.servers.values() if server.is_for_others]
+
+    @property
     def waiting_bytes(self) -> int:
         """The size of all messages that wait; one for all consumers counts at each of them."""
         return self.bytes + sum(server.line_bytes for server in self.servers.values())

@@ -25,6 +25,7 @@ from mesh.reasons.reason import reason
 from mesh.reasons.what import What
 from mesh.wire.calls import AskAddresses, AskServers
 from mesh.wire.replies import Reason, ServedAt, ServedRow, ServedRows, ServerRow, Servers
+from mesh.wire.serving import read_numbers
 
 SHOWN = 16  # nodes per address
 
@@ -91,7 +92,8 @@ class Listing(Component):
         served = {name: n for (kind, name), n in self._presence.own.items() if kind == ADDRESS}
 
         def row(address: str) -> ServedRow:
-            here = ServedAt(node=me.name, uuid=me.uuid.hex(), consumers=served[address])
+            numbers = list(read_numbers(self._presence.note((ADDRESS, address))))
+            here = ServedAt(node=me.name, uuid=me.uuid.hex(), consumers=served[address], numbers=numbers)
             return ServedRow(address=address, nodes=[here])
 
         rows, after = page(served, row, ask)

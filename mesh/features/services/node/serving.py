@@ -27,6 +27,7 @@ from mesh.routing.requester import Requester
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
+from mesh.wire.serving import pack_numbers
 from mesh.wire.ttls import end_of
 
 ALL = 2**32 - 1  # all delivery tags
@@ -210,8 +211,8 @@ class ServedAddresses(Component):
         if is_group(address.name):
             if self._members.own.get(address.name, 0) != address.consumers:
                 self._members.joined(address.name, address.consumers, lambda: None)
-        elif self._presence.own.get(name, 0) != address.consumers:
-            self._presence.serve(name, address.consumers)
+        else:
+            self._presence.serve(name, address.consumers, pack_numbers(address.numbers))
 
     # --- received messages ------------------------------------------------------------------------------
 

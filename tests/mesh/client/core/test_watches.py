@@ -9,6 +9,7 @@ import pytest
 from mesh.client.core.watches import AddressWatch, Registration
 from mesh.errors import Closed
 from mesh.wire import commands as c
+from mesh.wire.serving import pack_numbers
 from tests.mesh.client.core.benches import CoreBench
 
 UUID = {name: name.encode() * 16 for name in "abc"}
@@ -28,8 +29,8 @@ class Bench(CoreBench):
         return [said for said in self.sent() if isinstance(said, c.Watch)]
 
 
-def row(node: str, consumers: int, boot: int = 1, name: str = "calc/add") -> c.Row:
-    return c.Row("address", name, consumers, node, UUID.get(node, b""), boot)
+def row(node: str, consumers: int, boot: int = 1, name: str = "calc/add", note: bytes = b"") -> c.Row:
+    return c.Row("address", name, consumers, node, UUID.get(node, b""), boot, note)
 
 
 def news(watching: AddressWatch) -> list[tuple[str, int, str]]:
@@ -52,6 +53,28 @@ def test_first_all_who_serve_it_then_what_changes_in_absolute_numbers() -> None:
     bench.tell(row("", 0))
     bench.tell(row("a", 1))
     assert sorted(news(watching)) == [("a", 1, "added"), ("c", 0, "removed"), ("c", 0, "removed")]
+
+
+def test_a_replaced_registration_is_a_change_although_the_count_is_the_same() -> None:
+    bench = Bench()
+    watching = bench.core.watches.watch("calc/add")
+    bench.tell(row("a", 2, note=pack_numbers([9, 4])))
+    bench.tell(row("a", 2, note=pack_numbers([9, 4])))
+    assert [each.numbers for each in iter(watching.take_change, None)] == [(4, 9)]
+    bench.tell(row("a", 2, note=pack_numbers([9, 12])))
+    assert [(each.change, each.numbers) for each in iter(watching.take_change, None)] == [
+        ("changed", (9, 12))
+    ]
+    bench.tell(row("", 0))
+    assert [(each.change, each.numbers) for each in iter(watching.take_change, None)] == [("removed", ())]
+
+
+@pytest.mark.parametrize("note", [b"", b"\xff", b"\x91\xff", b"\x91\xcb" + 8 * b"\x7f", b"\xc0", b"\x80" * 9])
+def test_the_count_of_a_node_that_sends_no_numbers_or_wrong_ones_is_reported(note: bytes) -> None:
+    bench = Bench()
+    watching = bench.core.watches.watch("calc/add")
+    bench.tell(row("a", 2, note=note))
+    assert watching.take_change() == Registration("a", UUID["a"].hex(), 1, 2, "initial")
 
 
 def test_that_nobody_serves_it_is_a_beginning_too() -> None:

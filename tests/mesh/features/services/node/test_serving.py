@@ -1,6 +1,8 @@
 """Consumers of an address here get each message once, in turn, and give back what they have not begun."""
 
 from mesh.wire.envelope import EVERY, REQUEST
+from mesh.wire.limits import NOTE
+from mesh.wire.serving import NUMBERED, pack_numbers, read_numbers
 from tests.mesh.features.services.node.user import User
 from tests.simulation import SimNetwork
 
@@ -213,3 +215,27 @@ def test_E2_what_comes_from_elsewhere_is_for_nobody_who_serves_only_this_node() 
         near.send("x", b"near %d" % n)
     net.until(lambda: len(hidden.contents()) + len(open_one.contents()) == 20)
     assert hidden.contents()
+
+
+def test_more_than_a_hundred_consumers_of_an_address_are_only_counted() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server = User(a, "server")
+    notes = b.core.parts.presence.notes
+    notes(("address", "x"))
+    for n in range(NUMBERED):
+        server.serve("x", number=n + 1)
+    net.run(1)
+    [note] = notes(("address", "x")).values()
+    assert len(read_numbers(note)) == NUMBERED and len(note) <= NOTE
+    server.serve("x", number=NUMBERED + 1)
+    net.run(1)
+    assert not notes(("address", "x"))
+    assert b.core.parts.presence.servers(("address", "x")) == {a.uuid: NUMBERED + 1}
+
+
+def test_numbers_up_to_the_largest_fit_into_a_note() -> None:
+    largest = [2**32 - 1 - n for n in range(NUMBERED)]
+    assert (
+        read_numbers(pack_numbers(largest)) == tuple(sorted(largest)) and len(pack_numbers(largest)) <= NOTE
+    )
