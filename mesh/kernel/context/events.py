@@ -36,6 +36,7 @@ class Events(Component):
                 uuid=who.uuid.hex() if who is not None else "",
                 boot=who.boot if who is not None else 0,
                 text=fact.text[:LONGEST],
+                view=fact.view,
             )
         )
         self._next += 1

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from mesh.kernel.context.conn import Conn
 from mesh.wire.commands import Introduction
+from mesh.wire.replies import ViewRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,16 @@ class Trace(Fact):
 
 @dataclass(frozen=True, slots=True)
 class EventOccurred(Fact):
-    """An event for operators; `who` is the node that it concerns, if any."""
+    """An event for operators; `who` is the node that it concerns, if any.
+
+    `view` has the data of an event of the kind "view".
+    """
 
     kind: str
     text: str
     who: Introduction | None
     wall: int  # ns since 1970
+    view: ViewRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

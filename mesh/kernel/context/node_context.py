@@ -21,6 +21,7 @@ from mesh.loglevels import ACCESS, EVENTS
 from mesh.printable import harmless
 from mesh.values import Hop
 from mesh.wire.commands import Introduction, Refuse
+from mesh.wire.replies import ViewRow
 
 PROCESS = 16  # bytes
 
@@ -78,10 +79,17 @@ class NodeContext:
         self.out.send(conn, Refuse(error.code, error.what))
         self.end_connection(conn)
 
-    def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
+    def event(
+        self,
+        kind: str,
+        text: str,
+        who: Introduction | None = None,
+        level: str = "info",
+        view: ViewRow | None = None,
+    ) -> None:
         """Record an event for operators, and log it."""
         text = harmless(text)
-        self.facts.publish_fact(EventOccurred(kind, text, who, self.clock.wall))
+        self.facts.publish_fact(EventOccurred(kind, text, who, self.clock.wall, view))
         self.out.log_line(level, f"{kind}: {text}", EVENTS)
 
     def figures(self) -> dict[str, int | float]:

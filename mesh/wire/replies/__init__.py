@@ -11,6 +11,7 @@ from mesh.wire.replies.nodes import (
     PeerRow,
     PeerRows,
     Process,
+    ViewRow,
 )
 from mesh.wire.replies.queues import (
     Drain,
@@ -131,6 +132,7 @@ __all__ = [
     "Tree",
     "TreeRow",
     "Values",
+    "ViewRow",
     "WeightsRead",
     "WeightsTold",
     "WhyRow",

@@ -150,6 +150,28 @@ class PeerRows(ReplyValue, frozen=True, kw_only=True):
     next: str
 
 
+class ViewRow(Struct, frozen=True, kw_only=True):
+    """A new view of a site, as one node sees it.
+
+    Attributes:
+        number: Number of the global view: of all sites that the node sees. It grows by 1 with each event.
+        site: Name of the site.
+        site_number: Number of the site's view, from 1.
+        count: Number of nodes that are alive there.
+        joined: Names of new nodes, at most 20.
+        left: Names of nodes that are no longer seen, at most 20.
+        merged: Whether the site is seen again after it had no nodes.
+    """
+
+    number: int
+    site: str
+    site_number: int
+    count: int
+    joined: list[str]
+    left: list[str]
+    merged: bool
+
+
 class EventRow(Struct, frozen=True, kw_only=True):
     """An event that a node recorded.
 
@@ -157,11 +179,13 @@ class EventRow(Struct, frozen=True, kw_only=True):
         number: Number of the event, from 1.
         wall: Time, in ns since 1970.
         kind: Kind of the event, such as `joined`, `suspect`, `alive`, `dead`, `left`, `restarted`, `moved`,
-            `conflict`, `link`, `refused`, `interfaces`, `peer`, `clock`, `queue`, `weights` or `rules`.
+            `conflict`, `link`, `refused`, `interfaces`, `peer`, `clock`, `queue`, `weights`, `rules` or
+            `view`.
         node: Name of the node that it is about.
         uuid: Its id, in hexadecimal.
         boot: Its boot.
         text: Event, in words.
+        view: Of an event of the kind `view`: the view. Otherwise `nil`.
     """
 
     number: int
@@ -171,6 +195,7 @@ class EventRow(Struct, frozen=True, kw_only=True):
     uuid: str
     boot: int
     text: str
+    view: ViewRow | None = None
 
 
 class EventRows(ReplyValue, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from mesh.features.sites.node.site_sender import SiteSender
 from mesh.features.sites.node.site_sinks import SiteSinks
 from mesh.features.sites.node.transfer_marks import TransferMarks
 from mesh.features.sites.node.transferring import Transferring
+from mesh.features.sites.node.view_events import ViewEvents
 from mesh.kernel.feature import FeatureParts
 from mesh.kernel.parts import Parts
 from mesh.remote_names import way_to
@@ -32,9 +33,11 @@ class SiteParts(FeatureParts):
 
     def __init__(self, k: Parts) -> None:
         context, disk, n, router, presence = k.context, k.disk, k.neighbours, k.router, k.presence
-        gateways = self.gateways = Gateways(
-            context, k.dialler, lambda: [peer.node.name for peer in n.living_peers()], presence
-        )
+
+        def alive() -> list[str]:
+            return [peer.node.name for peer in n.living_peers()]
+
+        gateways = self.gateways = Gateways(context, k.dialler, alive, presence)
         answering = self.answering = Answering(context, gateways)
         transit = self.transit = GatewayRelay(context, gateways, presence, n)
         pausing = Pausing(context, disk, k.shared)
@@ -88,4 +91,5 @@ class SiteParts(FeatureParts):
             letters,
             requests,
             RemoteSessions(context, gateways, answering.aliases),
+            ViewEvents(context, gateways, alive),
         )
