@@ -180,11 +180,13 @@ def check_durable(text: str) -> str:
 def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
     """Return the store of a queue, by the first pattern that matches; "" means the node's own store.
 
-    Durable subscriptions use the node's own store, because its commits write them.
+    Only patterns that begin with SUBS apply to the queues of durable subscriptions.
     """
-    if queue.startswith(SUBS):
-        return ""
-    return next((store for pattern, store in stores if matches(pattern, queue)), "")
+    is_sub = queue.startswith(SUBS)
+    fit = (
+        store for pattern, store in stores if pattern.startswith(SUBS) == is_sub and matches(pattern, queue)
+    )
+    return next(fit, "")
 
 
 def check_taken(text: str) -> str:

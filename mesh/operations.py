@@ -27,6 +27,15 @@ TABLES = (
     *("queue", "part", "moved", "consumer", "branch", "done", "site", "kept"),
 )
 
+
+def moved_key(source: str) -> bytes:
+    """Return the key in the table `moved` of the positions last moved here from the node's store `source`.
+
+    No queue has such a name.
+    """
+    return b"\0" + source.encode()
+
+
 FIRST_POSITION = 1
 # Positions per boot. With the maximum number of boots (mesh.discovery.member.BOOTS), positions reach 2**62.
 BOOT = 2**40

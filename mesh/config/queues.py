@@ -6,7 +6,7 @@ from typing import Any
 from mesh.config.source import ConfigFile, Setting, values
 from mesh.config_store import MEMORY, check_queue_store
 from mesh.errors import BadConfig, BadPattern
-from mesh.names import LONGEST_QUEUE, PUTS
+from mesh.names import LONGEST_QUEUE, PUTS, SUBS
 from mesh.patterns import check_pattern
 
 TITLE = "[[queues]]"
@@ -72,6 +72,9 @@ def _read(file: ConfigFile, at: tuple[str, ...], entry: dict[str, Any]) -> Queue
         raise BadConfig(
             f"{file.origin(*at, 'store')}: {TITLE} store: {error.what}", hint=error.hint
         ) from None
+    if given["name"].startswith(SUBS) and given["store"] == MEMORY:
+        what = f"{file.origin(*at, 'store')}: {TITLE} store: a durable subscription cannot be in memory."
+        raise BadConfig(what, hint="Name a file or a database, or omit the entry.")
     return QueueStore(given["name"], given["store"], origin)
 
 

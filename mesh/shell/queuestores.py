@@ -16,7 +16,7 @@ from mesh.local.datadir import DataDir
 from mesh.local.looking import could_write
 from mesh.local.mounts import check_disk
 from mesh.local.private import refused, write_private
-from mesh.names import store_of
+from mesh.names import SUBS, store_of
 from mesh.operations import Image
 from mesh.printable import typed
 from mesh.store.base import NodeStore, begin
@@ -109,7 +109,8 @@ def take_all(
 
     for store in _names(now):
         opened(store, undo)
-    if before != now or not is_settled:
+    has_spools = any(pattern.startswith(SUBS) for pattern, _ in now)  # whose last batch may be incomplete
+    if before != now or not is_settled or has_spools:
         with ExitStack() as gone:
             for store in _names(before):
                 if store == MEMORY or _same(store) in map(_same, stores):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mesh.errors import StoreError
 from mesh.names import PUTS
-from mesh.operations import Append, Delete, Drop, Image, Op, Put
+from mesh.operations import Append, Delete, Drop, Image, Op, Put, moved_key
 from mesh.store.base import Store
 from mesh.wire.envelope import decode
 
@@ -117,7 +117,7 @@ def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
             if key := keys.get(position.to_bytes(8)):
                 ops.append(Put(PART, key[:-8] + append.position.to_bytes(8), parts[key]))
         places = b"".join(position.to_bytes(8) for position in batch)
-        new.store.commit([*ops, Put(MOVED, _marker(source), places)])
+        new.store.commit([*ops, Put(MOVED, moved_key(source), places)])
         _leave(old.store, new.store, source, places, keys)
     rest = [row for row in misplaced.rows if row[1] not in parts]
     if rest:
@@ -130,7 +130,7 @@ def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[byt
     each = [places[i : i + 8] for i in range(0, len(places), 8)]
     ops: list[Op] = [Delete(PART, keys[place]) for place in each if place in keys]
     old.commit([Drop(tuple(map(int.from_bytes, each))), *ops])
-    new.commit([Delete(MOVED, _marker(source))])
+    new.commit([Delete(MOVED, moved_key(source))])
 
 
 def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
@@ -138,7 +138,7 @@ def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
     is_changed = False
     for target, image in images.items():
         for source, old in stores.items():
-            places = image.tables.get(MOVED, {}).get(_marker(source))
+            places = image.tables.get(MOVED, {}).get(moved_key(source))
             if places is not None:
                 parts = images[source].tables.get(PART, {})
                 keys = {place: key for key in parts if (place := _place_in(key))}
@@ -150,11 +150,6 @@ def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
 def _place_in(key: bytes) -> bytes:
     """Return the position in the key of an envelope's row; empty for a queue's row."""
     return key.partition(b"\0")[2]
-
-
-def _marker(source: str) -> bytes:
-    """Return the key of the row with the positions last moved from `source`; no queue has such a name."""
-    return b"\0" + source.encode()
 
 
 def _would_be_lost(source: str, names: Sequence[str]) -> StoreError:

@@ -52,6 +52,8 @@ def test_stores_are_read_in_their_order() -> None:
         ('name = "orders"\nstore = "sqlite:///tmp/"', 3, "does not name a file"),
         ('name = "orders"\nstore = "sqlite:///tmp/../x.db"', 3, "contains `..`"),
         ('name = "orders"\nstore = "sqlite:///tmp/\\u0000"', 3, "a path cannot have"),
+        ('name = "sub/audit"\nstore = "memory"', 3, "a durable subscription cannot be in memory"),
+        ('name = "sub/#"\nstore = "memory"', 3, "a durable subscription cannot be in memory"),
         ('name = "orders"\nstore = "postgresql://joe:secret@/mesh"', 3, "password"),
     ],
 )

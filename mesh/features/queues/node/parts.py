@@ -34,7 +34,7 @@ class QueueParts(FeatureParts):
         presence, forwarder, questions = k.presence, k.forwarder, k.questions
         dying = DeadLettering(context, k.dead, forwarder.publish, k.sessions.others)
         queues = self.queues = Queues(
-            context, RowsOf(disks), k.memory, dying, self, neighbours.peers, forwarder.put_in_queue
+            context, RowsOf(context, disks), k.memory, dying, self, neighbours.peers, forwarder.put_in_queue
         )
         taking = self.taking = ConsumerTable(context, queues)
         moving = self.moving = Moving(context, neighbours.peers, queues)

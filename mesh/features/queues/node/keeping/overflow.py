@@ -68,6 +68,9 @@ class Overflow:
         On a nearly full disk, the largest durable subscriptions in the node's own store also lose messages,
         whichever queue was given.
         """
+        if queue.lost:
+            lost, queue.lost = queue.lost, 0
+            self._dropped(queue, lost, is_for_disk=True)
         if dropped := drop_excess(queue.part):
             self._dropped(queue, dropped, is_for_disk=False)
         if self.is_tight:

@@ -63,6 +63,7 @@ class QueueSink:
         self.reading = PartReading(context, rows, name, self.part, self._loaded, self.schedule)
         self.is_removed = False
         self.drops_oldest = False  # instead of rejecting messages when full
+        self.lost = 0  # messages that its full store did not accept, not yet reported
         self.queries: tuple[Query, ...] = ()  # of a durable subscription
         self.fresh: list[QueuedEnvelope] = []  # new, not yet distributed or delivered
         self.is_behind = False  # undistributed messages may be on disk only
@@ -125,7 +126,8 @@ class QueueSink:
     @property
     def refuses(self) -> bool:
         """Whether the queue is full and rejects messages."""
-        return not self.drops_oldest and self.is_full
+        is_stuck = self.rows.spool is not None and self.rows.spool.is_stuck
+        return not self.drops_oldest and (self.is_full or is_stuck)
 
     @property
     def may_wait(self) -> bool:
@@ -146,6 +148,9 @@ class QueueSink:
         return self._coming
 
     def offer(self, slice_: EnvelopeSlice, now: float) -> None:
+        if self.rows.spool is not None and slice_.stored.position and not slice_.stored.is_late:
+            self.rows.spool.move(self, slice_.stored)  # accepted in the node's own store
+            return
         self.traffic.arrives.add(slice_.stored.envelope.count, now)
         queued = self.add_waiting(slice_.stored, now)
         if queued is None:

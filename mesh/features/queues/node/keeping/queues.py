@@ -262,6 +262,9 @@ class Queues(Component):
 
     def on_second(self) -> None:
         self.schedule.on_second()
+        for rows in self._rows:
+            if rows.spool is not None:
+                rows.spool.retry()
 
 
 def _length(queue: QueueSink) -> tuple[int, int]:

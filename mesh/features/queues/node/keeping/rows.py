@@ -13,9 +13,11 @@ from msgspec import Meta
 
 from mesh.errors import MeshError, RemoteError
 from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
+from mesh.features.queues.node.keeping.spool import Spool
 from mesh.kernel.context.component import Beginning
 from mesh.kernel.context.disk import Committed, Disk, Fetched
 from mesh.kernel.context.disks import Disks
+from mesh.kernel.context.node_context import NodeContext
 from mesh.operations import Delete, Op, Put
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.codec import pack, reader
@@ -28,9 +30,13 @@ read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
 
 
 class Rows:
-    """The rows of the queues in one store, by queue name."""
+    """The rows of the queues in one store, by queue name.
 
-    def __init__(self, disk: Disk) -> None:
+    `spool` moves messages of durable subscriptions to this store; `None`: it is the node's own.
+    """
+
+    def __init__(self, disk: Disk, spool: Spool | None = None) -> None:
+        self.spool = spool
         self.commit_if_any = disk.commit_if_any
         self._disk = disk
         self._shelf = disk.shelf
@@ -262,9 +268,12 @@ class Rows:
 class RowsOf:
     """The rows of the queues in each store of a node."""
 
-    def __init__(self, disks: Disks) -> None:
+    def __init__(self, context: NodeContext, disks: Disks) -> None:
         self._disks = disks
-        self._all = {disk.shelf.store: Rows(disk) for disk in disks}
+        self._all = {
+            disk.shelf.store: Rows(disk, Spool(context, disks.own, disk) if disk.shelf.is_other else None)
+            for disk in disks
+        }
 
     def __iter__(self) -> Iterator[Rows]:
         return iter(self._all.values())

@@ -258,9 +258,9 @@ def test_a_message_that_lies_in_the_wrong_store_is_an_error_at_the_start() -> No
         there.store.commit([Put(t, k, v) for t, them in kept.tables.items() for k, v in them.items()])
 
 
-def test_the_queue_of_a_durable_subscription_is_in_the_nodes_own_store_whatever_fits() -> None:
+def test_a_pattern_for_queues_does_not_fit_durable_subscriptions() -> None:
     net = SimNetwork()
-    a = net.node("a", stores=(("#", ORDERS),))
+    a = net.node("a", stores=(("#", ORDERS), ("+/audit", ORDERS)))
     boss = Worker(a, "boss")
     boss.ok(boss.ask("durable", name="audit", queries=[("exact", "k", "")]))
     boss.declare("orders")
