@@ -79,7 +79,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     note: Annotated[bytes, Meta(max_length=NOTE)] = b""
 
 
-_read_numbers = reader(Annotated[tuple[U32, ...], Meta(max_length=NUMBERED)], NOTE)
+_read_numbers = reader(tuple[U32, ...], NOTE)
 
 
 def pack_numbers(numbers: Sequence[int]) -> bytes:
@@ -90,7 +90,7 @@ def pack_numbers(numbers: Sequence[int]) -> bytes:
 def read_numbers(note: bytes) -> tuple[int, ...]:
     """Return the sequence numbers in the note about an address; none if the note is empty or invalid."""
     try:
-        return _read_numbers(note) if note else ()
+        return _read_numbers(note)[:NUMBERED] if note else ()
     except RemoteError:
         return ()
 
