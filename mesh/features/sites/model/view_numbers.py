@@ -18,7 +18,7 @@ class ViewChange(NamedTuple):
     number: int  # of the global view, from 1
     site: str
     site_number: int  # of the site's view, from 1
-    count: int  # members now
+    members: int  # their number now
     joined: tuple[str, ...]  # sorted, as is `left`
     left: tuple[str, ...]
     is_merge: bool  # the site had members before, but none in the last view

@@ -49,7 +49,7 @@ def row_of(change: ViewChange) -> ViewRow:
         number=change.number,
         site=change.site,
         site_number=change.site_number,
-        count=change.count,
+        count=change.members,
         joined=list(change.joined[:NAMED]),
         left=list(change.left[:NAMED]),
         merged=change.is_merge,
@@ -61,7 +61,7 @@ def text_of(change: ViewChange) -> str:
     said = (("joined", change.joined), ("left", change.left))
     news = "; ".join(f"{_names(names)} {word}" for word, names in said if names)
     back = " (merged again)" if change.is_merge else ""
-    seen = count(change.count, "node")
+    seen = count(change.members, "node")
     return f"{change.number}: site {change.site} has {seen} in its view {change.site_number}{back}: {news}"
 
 

@@ -57,7 +57,7 @@ def test_numbers_have_no_gap_and_the_changes_lead_from_each_view_to_the_next(
             assert not members & set(change.joined) and members >= set(change.left)
             members |= set(change.joined)
             members -= set(change.left)
-            assert len(members) == change.count
+            assert len(members) == change.members
         assert known == {site: set(each.get(site, ())) for site in SITES}
     for site in (*SITES, ""):
         of_site = [c.site_number if site else c.number for c in changes if site in ("", c.site)]

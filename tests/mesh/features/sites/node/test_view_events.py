@@ -20,7 +20,7 @@ def views(node: SimNode) -> list[dict[str, Any]]:
 
 
 def said(node: SimNode) -> list[tuple[int, str, int, int, list[str], list[str], bool]]:
-    return [tuple(view.values()) for view in views(node)]  # type: ignore[misc]
+    return [tuple(view.values()) for view in views(node)]
 
 
 def test_003_14_a_gateway_numbers_the_views_of_its_site_and_of_others() -> None:
