@@ -8,6 +8,7 @@ from mesh.errors import LocalError
 from mesh.kernel.context.component import Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import ONLY_READS, Conn
 from mesh.kernel.context.effects import Backup, SetLevel, Stop
+from mesh.kernel.context.facts import BackupChanged
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
@@ -103,6 +104,7 @@ class Verbs(Component):
                 hint=hint,
                 code="NOT_ALLOWED",
             )
+        self._context.facts.publish_fact(BackupChanged(is_begun=True))
         self._context.out.emit(Backup())
         asked.reply(ReplyValue())
 

@@ -18,7 +18,7 @@ from mesh.kernel.connection_closer import ConnectionCloser
 from mesh.kernel.context.component import Beginning, Reloaded, no_file
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.effects import ConnKey, Effect
-from mesh.kernel.context.facts import ConnEnded, InboundClosed
+from mesh.kernel.context.facts import BackupChanged, ConnEnded, InboundClosed
 from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.lifecycle import Lifecycle
 from mesh.kernel.parts import Parts
@@ -169,6 +169,11 @@ class NodeCore:
         """
         self._at(now, wall)
         self.parts.neighbours.liveness.knocked(uuid, refused)
+
+    def backup_ended(self, now: float, wall: int) -> None:
+        """Handle the end of the copy that a Backup effect began."""
+        self._at(now, wall)
+        self._facts.publish_fact(BackupChanged(is_begun=False))
 
     def on_inbound_closed(self, now: float, wall: int) -> None:
         """Handle the end of an unknown inbound connection, so that components ping their peers.

@@ -6,7 +6,8 @@
 import json
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
 
@@ -24,11 +25,13 @@ class Backing:
 
     The file `DONE` is written last, with the names of the queue stores or the error. Queue stores are copied
     before the node's own: a message that moves to the node's store meanwhile is in both copies, never in
-    neither.
+    neither. Messages that move from the node's store wait for `ended`, which is called on the thread.
     """
 
-    def __init__(self, data: Path, workers: Mapping[str, StoreWorker]) -> None:
-        self._data, self._workers = data, workers
+    def __init__(
+        self, data: Path, workers: Mapping[str, StoreWorker], ended: Callable[[], object] = lambda: None
+    ) -> None:
+        self._data, self._workers, self._ended = data, workers, ended
         self._under_way = Lock()
 
     def start_copy(self) -> None:
@@ -55,6 +58,8 @@ class Backing:
             log.error("backup failed: %s", error)
         finally:
             self._under_way.release()
+            with suppress(RuntimeError):  # the node has ended
+                self._ended()
 
     def _copy(self, folder: Path) -> dict[str, object]:
         gather_plain(self._data, folder)

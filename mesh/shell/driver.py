@@ -168,6 +168,11 @@ class Driver:
         self.call(partial(self.core.knocked, uuid, refused), "a knock")
         self.idle()
 
+    def backup_ended(self) -> None:
+        """Report to the core that a copy of the stores has ended."""
+        self.call(self.core.backup_ended, "the end of a backup")
+        self.idle()
+
     # --- monitoring ---------------------------------------------------------------------------------------
 
     def request_state(self, answer: Future[SeenNode]) -> None:

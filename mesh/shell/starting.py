@@ -130,7 +130,7 @@ def _world(
     undo.callback(sockets.close)
     bound = bind(sockets, config.node.bind, held.keys is not None, held.data)
     put = point.sender(sockets.send) if point else sockets.send
-    backing = Backing(held.data.path, workers)
+    backing = Backing(held.data.path, workers, partial(loop.call_soon_threadsafe, driver.backup_ended))
     world = World(
         sockets, bound, put, workers, held.snapshots, driver, backing, held.keys.sites if held.keys else None
     )

@@ -55,6 +55,13 @@ class SettingsRead(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class BackupChanged(Fact):
+    """A copy of the stores begins, or has ended."""
+
+    is_begun: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ConnEnded(Fact):
     """A connection of any kind ended."""
 

@@ -9,7 +9,7 @@ import pytest
 import mesh
 from mesh.store.sqlite import SQLiteStore
 from mesh.wire.envelope import decode
-from tests.mesh.running import RunningNode, running
+from tests.mesh.running import RunningNode, run_mesh, running
 
 TEXTS = [f"{number}" for number in range(300)]
 
@@ -87,3 +87,41 @@ def test_002_02_an_existing_subscription_moves_to_its_new_store_and_back(tmp_pat
             assert (lying(places[0]), lying(places[1])) == (TEXTS, [])
         heron.start()
         assert asyncio.run(read_all(heron)) == TEXTS
+
+
+@pytest.mark.slow
+def test_002_02_a_backup_under_load_has_each_message_accepted_before_once(tmp_path: Path) -> None:
+    file, config, backup = tmp_path / "audit.db", tmp_path / "mesh.toml", tmp_path / "heron.backup"
+    config.write_text(f'[[queues]]\nname = "sub/audit"\nstore = "sqlite://{file}"\n')
+
+    async def publish_during_backup() -> None:
+        async with mesh.connect(heron.name, environ=heron.environ) as m:
+            async with m.subscribe(pattern="orders/#", durable="audit"):
+                pass
+            await asyncio.gather(*(m.publish("orders/x", text) for text in TEXTS))
+            copy = asyncio.create_task(
+                asyncio.to_thread(run_mesh, "backup", "create", str(backup), environ=heron.environ)
+            )
+            while not copy.done():
+                await m.publish("orders/x", "later")
+            made = await copy
+            assert made.returncode == 0, made.stderr
+
+    with running("heron", options=("--config", str(config))) as heron:
+        asyncio.run(publish_during_backup())
+        heron.kill()
+        place = (
+            "--queue-store",
+            f"sub/audit={file}",
+            "--data",
+            str(heron.state / "data" / "heron"),
+            "--replace",
+        )
+        restored = heron.mesh("backup", "restore", str(backup), *place)
+        assert restored.returncode == 0, restored.stderr
+        options = ("--config", str(config), "--accept-rollback")
+        again = RunningNode(heron.name, heron.state, heron.cluster, options, ())
+        again.start()
+        again.kill()
+        texts = lying(file)
+        assert texts[: len(TEXTS)] == TEXTS and set(texts[len(TEXTS) :]) <= {"later"}

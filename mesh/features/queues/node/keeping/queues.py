@@ -17,7 +17,7 @@ from mesh.features.queues.node.keeping.queue_schedule import QueueSchedule, Queu
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.rows import RowsOf
 from mesh.kernel.context.component import Beginning, Component, Restores
-from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.facts import BackupChanged, Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import PutEnvelope
 from mesh.kernel.subscribers.facts import SessionAway
@@ -89,7 +89,15 @@ class Queues(Component):
         return (QUEUES,)
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        return (on_fact(SessionAway, lambda fact: self._puts.drop(fact.session.stream)),)
+        return (
+            on_fact(SessionAway, lambda fact: self._puts.drop(fact.session.stream)),
+            on_fact(BackupChanged, self._on_backup),
+        )
+
+    def _on_backup(self, fact: BackupChanged) -> None:
+        for rows in self._rows:
+            if rows.spool is not None:
+                rows.spool.hold(fact.is_begun)
 
     def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}

@@ -7,6 +7,7 @@
 # Law 3: a queue receives a message after it is in the queue's store.
 # Law 4: while the other store is full or too slow, a subscription loses new messages, or refuses them if
 #   limits.durable_full says so. What waits here is bounded by limits.backlog_bytes.
+# Law 5: no batch begins during a backup, which copies the own store last, unless half of that limit waits.
 
 from __future__ import annotations
 
@@ -55,6 +56,7 @@ class Spool:
         self._is_moving = False  # a batch is in both stores
         self._is_unfinished = False  # the own store did not drop it yet
         self._is_full = False  # at the last attempt
+        self._is_held = False  # during a backup
         self._events = Seldom(SAY_AGAIN)
 
     @property
@@ -75,6 +77,12 @@ class Spool:
         if not self._is_full:
             self._move_next()
 
+    def hold(self, is_held: bool) -> None:
+        """Begin no batch until the call with False."""
+        self._is_held = is_held
+        if not (is_held or self._is_full):
+            self._move_next()
+
     def retry(self) -> None:
         """Try again what failed for lack of space; called once a second."""
         if self._is_unfinished:
@@ -85,7 +93,8 @@ class Spool:
             self._move_next()
 
     def _move_next(self) -> None:
-        if self._is_moving or not self._waiting:
+        is_held = self._is_held and self._bytes <= self._context.settings.backlog_bytes // 2
+        if self._is_moving or not self._waiting or is_held:
             return
         self._is_moving = True
         moves, size = list[Move](), 0

@@ -9,6 +9,7 @@ import pytest
 from mesh.errors import StoreFull
 from mesh.features.queues.node.keeping import spool
 from mesh.features.queues.node.parts import QueueParts
+from mesh.kernel.context.facts import BackupChanged
 from mesh.names import store_of
 from mesh.operations import moved_key
 from mesh.store.base import begin
@@ -185,3 +186,23 @@ def test_an_unsubscribed_name_leaves_nothing_in_its_store() -> None:
     net.run(5)
     assert not in_audit(a) and not waiting(a.disk) and not markers(a)
     assert a.metric("stored_envelopes") == 0
+
+
+def test_during_a_backup_messages_stay_in_the_store_that_is_copied_last() -> None:
+    net, a = a_node(backlog_bytes=40_000)
+    joe = subscribed(a)
+    queues = a.core.parts[QueueParts].queues
+    queues._on_backup(BackupChanged(is_begun=True))
+    assert joe.published(b"1") == "OK"
+    net.run(3)
+    assert in_audit(a) == [] and [content for _, content in waiting(a.disk)] == [b"1"]
+    for _ in range(3):
+        assert joe.published(b"x" * 10_000) == "OK"
+    net.run(3)
+    assert in_audit(a)[:1] == [b"1"], "half of the limit has waited"
+    assert joe.published(b"2") == "OK"
+    net.run(3)
+    assert waiting(a.disk)[-1] == ("queue/sub/audit", b"2")
+    queues._on_backup(BackupChanged(is_begun=False))
+    net.until(lambda: in_audit(a)[-1:] == [b"2"])
+    assert a.metric("durable_dropped") == 0
