@@ -3,6 +3,9 @@
 import ipaddress
 import re
 
+from mesh.discovery.advertised import completed
+from mesh.errors import BadConfig
+
 _DIALABLE = re.compile(r"tcp://(?:\[([0-9A-Fa-f:.]+)(?:%[\w.-]{1,15})?\]|([0-9.]+)):([0-9]{1,5})")
 
 
@@ -15,14 +18,24 @@ def is_of_link(address: str) -> bool:
 def is_dialable(address: str) -> bool:
     """Return whether the address is tcp://IP:PORT with a nonzero port.
 
-    A host name would need a lookup, an ipc:// address works only on this machine, and port 0 is for binding.
+    A host name would need a lookup, and an ipc:// address works only on this machine. Port 0 and wildcards
+    are for binding.
     """
     found = _DIALABLE.fullmatch(address)
     try:
         return (
             found is not None
-            and bool(ipaddress.ip_address(found[1] or found[2]))
+            and not ipaddress.ip_address(found[1] or found[2]).is_unspecified
             and 0 < int(found[3]) < 65536
         )
     except ValueError:
         return False
+
+
+def check_advertised(text: str) -> str:
+    """Return the setting node.advertise, IP or IP:PORT, if others can dial it. Raises: BadConfig."""
+    if not is_dialable(completed(text, "1")):
+        what = f"{text[:80]!r} is not an address that other nodes can dial."
+        hint = "Write the IP address of this machine, or of the host or router in front of it: 10.0.0.5, or "
+        raise BadConfig(what, hint=f"{hint}203.0.113.7:7710 for a forwarded port.")
+    return text

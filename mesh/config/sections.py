@@ -12,6 +12,7 @@ from mesh.config.nodes import NodeRecord
 from mesh.config.queues import QueueStore
 from mesh.config.sites import RemoteSite, SiteSection
 from mesh.config_store import check_store
+from mesh.dialable import check_advertised
 from mesh.loglevels import check_levels
 from mesh.names import node_name
 from mesh.password import check_hash
@@ -31,6 +32,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: str | None = None  # node name; unset: the host's name
     bind: tuple[str, ...] = ()  # addresses to listen on; none: a free port on 127.0.0.1
+    advertise: str | None = None  # IP or IP:PORT that others dial; unset: found
     peers: tuple[str, ...] = ()  # addresses of nodes to dial; they introduce the rest
     store: str = "sqlite"  # or "memory", or "postgresql://USER@HOST/DATABASE"
     data: str | None = None  # data directory; unset: by name, in the state directory
@@ -169,6 +171,7 @@ TOP_LEVEL = ("default_scope", "links")
 CHECKS: dict[str, Callable[[Any], object]] = {
     "node.id": node_name,
     "node.cluster": node_name,
+    "node.advertise": check_advertised,
     "node.passwd": check_hash,
     "node.store": check_store,
     "site.name": node_name,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from mesh.config import Discovery
+from mesh.config import Config, Discovery
+from mesh.discovery.advertised import NO_WISH, Wish, choose_addresses, host_of, is_usable_hint
 from mesh.discovery.adverts import Advert, Adverts, Near, Rejected
-from mesh.discovery.interfaces import InterfaceChanges, advertised, fit, mdns_interfaces
+from mesh.discovery.interfaces import InterfaceChanges, fit, mdns_interfaces
 from mesh.discovery.sights import Discovered, Down, Up
-from mesh.kernel.peers.introductions import ADDRESSES
 from mesh.local.addresses import is_wildcard
 from mesh.shell.machine import interfaces
 from mesh.wire.commands import Introduction
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mesh.discovery.mdns import Mdns
 
 LOOK = 3.0  # s between two scans of the interfaces
+PUBLIC_HOST = "MESH_PUBLIC_HOST"  # variable with the hint of a container's or a cloud's environment
 
 DialPlaces = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to dial, interfaces for mDNS
 
@@ -32,21 +33,30 @@ class FindingListener(Protocol):
     def report_event(self, kind: str, text: str, level: str = "info") -> None: ...
 
 
-def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
-    """Return addresses at which others can dial this node, the best first, at most ADDRESSES + 1."""
-    found = interfaces()
-    there = dict.fromkeys(
-        f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
-        for address in bound
-        for host in advertised(address, found, settings.interfaces)
-    )
-    return tuple(there)[: ADDRESSES + 1]
+def wish_of(config: Config, me: str, environ: Mapping[str, str]) -> Wish:
+    """Return the address that the user or the surroundings of the node `me` named.
+
+    The section of the node in a file that all nodes share is a hint.
+    """
+    host = next((node.address for node in config.nodes if node.name == me), None)
+    return Wish(config.node.advertise or "", environ.get(PUBLIC_HOST, ""), host or "")
+
+
+def addresses(bound: Sequence[str], settings: Discovery, wish: Wish = NO_WISH) -> tuple[str, ...]:
+    """Return the addresses that this node advertises, the best first."""
+    return choose_addresses(wish, bound, interfaces(), settings.interfaces)
+
+
+def machine_hosts() -> frozenset[str]:
+    """Return the IP addresses of this machine's interfaces, loopback included."""
+    return frozenset(address for interface in interfaces() for address in interface.addresses)
 
 
 class Finding:
     """Searches for nodes by multicast DNS, and watches the interfaces, on the event loop.
 
-    `me` returns this node's current introduction. `hears` is notified of discovery events.
+    `me` returns this node's current introduction. `hears` is notified of discovery events. `wish` has the
+    address that the user or the environment named.
     """
 
     def __init__(
@@ -57,10 +67,12 @@ class Finding:
         adverts: Adverts,
         me: Callable[[], Introduction],
         hears: FindingListener,
+        wish: Wish = NO_WISH,
     ) -> None:
         self._loop = loop
         self._settings = settings
         self._bound = tuple(bound)
+        self._wish = wish
         self._me = me
         self._hears = hears
         self._changes = InterfaceChanges(self._places())
@@ -86,7 +98,12 @@ class Finding:
         return [(name, why) for name, why in skipped if why != "loopback"]
 
     def start(self) -> None:
-        """Report skipped interfaces, and start."""
+        """Report skipped interfaces and a hint that cannot be used, and start."""
+        public = self._wish.public
+        if public and not is_usable_hint(public):
+            why = "it is not an IP address that other machines can dial"
+            text = f"{PUBLIC_HOST}={public[:80]} is ignored: {why}"
+            self._hears.report_event("interfaces", text, "warning")
         for name, why in self.skipped:
             self._hears.report_event("interfaces", f"{name} is skipped: {why}")
         if self._mdns is not None:
@@ -106,7 +123,7 @@ class Finding:
     def _places(self) -> DialPlaces:
         found, patterns = interfaces(), self._settings.interfaces
         spoken = (i for address in self._bound for i in mdns_interfaces(address, found, patterns))
-        return addresses(self._bound, self._settings), tuple(dict.fromkeys(spoken))
+        return addresses(self._bound, self._settings, self._wish), tuple(dict.fromkeys(spoken))
 
     def _check_interfaces(self) -> None:
         self._timer = self._loop.call_later(LOOK, self._check_interfaces)
@@ -128,8 +145,9 @@ class Finding:
 
     def _advert(self) -> Advert:
         me, there = self._me(), self._changes.adopted[0]
-        hosts = tuple(dict.fromkeys(address[6:].rpartition(":")[0].strip("[]") for address in there))
-        return Advert(me.uuid, me.name, me.boot, int(there[0].rpartition(":")[2]), hosts, me.key)
+        port = there[0].rpartition(":")[2]  # an advert has only one
+        hosts = dict.fromkeys(host_of(address) for address in there if address.endswith(f":{port}"))
+        return Advert(me.uuid, me.name, me.boot, int(port), tuple(hosts), me.key)
 
     def _wake(self) -> None:
         """Schedule `_take_sights` on the loop.

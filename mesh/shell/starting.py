@@ -12,10 +12,12 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from mesh.config import Config
+from mesh.discovery.advertised import Wish
 from mesh.discovery.adverts import Adverts
 from mesh.discovery.state import Sample
 from mesh.kernel.access.authenticator import SOFTWARE
@@ -33,7 +35,7 @@ from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
 from mesh.shell.event_reporter import EventReporter
 from mesh.shell.features import installed
-from mesh.shell.finding import Finding, addresses
+from mesh.shell.finding import Finding, addresses, machine_hosts, wish_of
 from mesh.shell.holdings import Holdings, in_time, keys_of, take
 from mesh.shell.http.place import bound
 from mesh.shell.node import NodeRuntime, process
@@ -71,12 +73,13 @@ async def start(
         teller = EventReporter(loop)
         held, images = take(config, state, ready, accept_rollback, teller, undo)
         named(held.name)
+        wish = wish_of(config, held.name, environ)
         secret = held.keys.ring.secrets["node"] if held.keys else cookie(state)
         driver = Driver(
             loop,
             Poison(held.data.path),
             lambda driver: _world(loop, config, held, point, undo, driver),
-            lambda world: _core(config, held, world, secret, accept_rollback, teller, features),
+            lambda world: _core(config, held, world, secret, accept_rollback, teller, features, wish),
         )
         undo.callback(driver.close)
         undo.enter_context(teller.to(driver.events.report_event))
@@ -84,7 +87,7 @@ async def start(
         sample = partial(_sample, ready, driver)
         described = partial(process, held, driver, began)
         driver.begin(images, described, sample, lambda: held.store.reach, reload, lambda: held.store.is_tight)
-        finding = _finding(loop, config, held, secret, driver, undo)
+        finding = _finding(loop, config, held, secret, driver, undo, wish)
         url = _answer_http(config, ready.token, driver, undo)
         _write_file(config, held, driver.world, state, undo)
         node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url, environ)
@@ -152,9 +155,10 @@ def _core(
     accept_rollback: bool,
     teller: EventReporter,
     features: Sequence[Feature[Parts]],
+    wish: Wish,
 ) -> NodeCore:
     keys, data = held.keys, held.data
-    address, *also = addresses(world.bound.tcp, config.discovery)
+    address, *also = addresses(world.bound.tcp, config.discovery, wish)
     key = keys.identity if keys else b""
     settings = settings_of(
         config,
@@ -176,6 +180,7 @@ def _core(
         data.seal,
         accept_rollback,
     )
+    settings = replace(settings, hosts=machine_hosts)
     return NodeCore(Parts(settings, os.urandom, random.random, features))
 
 
@@ -193,13 +198,14 @@ def _finding(
     secret: bytes,
     driver: Driver,
     undo: ExitStack,
+    wish: Wish,
 ) -> Finding:
     keys = held.keys
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
     bound = driver.world.bound.tcp
     finding = Finding(
-        loop, config.discovery, bound, adverts, lambda: driver.core.parts.context.me, driver.events
+        loop, config.discovery, bound, adverts, lambda: driver.core.parts.context.me, driver.events, wish
     )
     undo.callback(finding.stop)
     finding.start()

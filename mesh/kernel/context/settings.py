@@ -1,6 +1,6 @@
 """The settings of a core: its identity, keys, limits and intervals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -60,6 +60,7 @@ class Settings:
     seal: bytes = field(default=b"", repr=False)  # signs our states where there are no keys
     accept_rollback: bool = False  # accept a store that was rolled back
     wire_version: int = VERSION_MAX  # newest supported version
+    hosts: Callable[[], Collection[str]] = tuple  # IP addresses of this machine at present
     seeds: tuple[str, ...] = ()  # addresses to begin with
     max_content: int = MAX_CONTENT
     window_bytes: int = 4 * MIB  # unanswered publishes of a client; items in flight

@@ -2,15 +2,19 @@
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
-from mesh.config import Discovery
+from mesh.config import Discovery, load
+from mesh.discovery.advertised import Wish
 from mesh.discovery.interfaces import Interface
 from mesh.shell import finding
-from mesh.shell.finding import addresses
+from mesh.shell.finding import PUBLIC_HOST, addresses, machine_hosts, wish_of
 from mesh.shell.knocking import is_refused
+from mesh.shell.starting import start
 from tests.mesh.meshes import eventually, mesh_of
+from tests.mesh.running import environment, state_directory
 
 LOOPBACK = Interface("lo", ("127.0.0.1",), True, False)
 
@@ -38,6 +42,51 @@ def test_a_wildcard_is_told_as_the_addresses_of_fit_interfaces(monkeypatch: pyte
     assert addresses(["tcp://*:7710"], Discovery()) == ("tcp://10.9.9.1:7710",)
     assert addresses(["tcp://127.0.0.1:1"], Discovery()) == ("tcp://127.0.0.1:1",)
     assert addresses(["tcp://[::]:1"], Discovery())[0] == "tcp://10.9.9.1:1"
+
+
+FILE = """
+[node]
+advertise = "192.0.2.1"
+[nodes.heron]
+address = "tcp://10.0.0.9:7710"
+[nodes.stork]
+address = "tcp://10.0.0.8:7710"
+"""
+
+
+def test_the_setting_the_environment_and_the_own_section_name_the_address(tmp_path: Path) -> None:
+    file = tmp_path / "mesh.toml"
+    file.write_text(FILE)
+    config = load(file, {}, {})
+    assert wish_of(config, "heron", {PUBLIC_HOST: "203.0.113.7"}) == Wish(
+        "192.0.2.1", "203.0.113.7", "tcp://10.0.0.9:7710"
+    )
+    assert wish_of(config, "bilbo", {}) == Wish("192.0.2.1", "", "")
+    assert wish_of(load(None, {}, {}), "heron", {}) == Wish()
+    assert load(None, {"MESH_NODE__ADVERTISE": "10.0.0.7:1"}, {}).node.advertise == "10.0.0.7:1"
+
+
+def test_the_hosts_of_this_machine_include_loopback() -> None:
+    assert "127.0.0.1" in machine_hosts()
+
+
+def test_a_node_advertises_its_setting_and_reports_a_hint_that_it_cannot_use(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        with state_directory() as state:
+            environ = {**environment(state), PUBLIC_HOST: "nas.example.com"}
+            given = {"node.id": "a", "discovery.mdns": False, "node.advertise": "127.0.0.1:9999"}
+            node = await start(load(None, {}, given), environ)
+            try:
+                me = node.core.parts.context.me
+                assert (me.address, me.also) == ("tcp://127.0.0.1:9999", ())
+                text = "MESH_PUBLIC_HOST=nas.example.com is ignored: it is not an IP address"
+                await eventually(lambda: text in caplog.text)
+            finally:
+                await node.close()
+
+    asyncio.run(scenario())
 
 
 def test_after_a_stall_the_core_moves_its_deadlines_and_hears_before_it_judges(
