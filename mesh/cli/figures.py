@@ -1,11 +1,13 @@
 """Formats a node's figures for table cells."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.text import Text
 
 from mesh.cli.options import plainly, size
 from mesh.client import asking
+from mesh.local.addresses import is_loopback
 from mesh.printable import harmless
 
 NOTHING = {"messages": 0, "bytes": 0, "age": 0}
@@ -34,6 +36,17 @@ def address(node: dict[str, Any]) -> str:
     """Return the address, or "-" for a node that cannot be dialed or has left."""
     is_there = node["state"] != "left"
     return (str(node["address"]).removeprefix("tcp://") if is_there else "") or "-"
+
+
+def has_outside(nodes: Iterable[dict[str, Any]]) -> bool:
+    """Return whether a node has an address that leads to more than one machine."""
+    return any(node["address"] and not is_loopback(node["address"]) for node in nodes)
+
+
+def marked_address(node: dict[str, Any], has_outside: bool) -> str:
+    """Return the address; a loopback address is marked if `has_outside`."""
+    is_local = has_outside and is_loopback(node["address"]) and node["state"] != "left"
+    return f"{address(node)} (local)" if is_local else address(node)
 
 
 def is_listed(node: dict[str, Any]) -> bool:

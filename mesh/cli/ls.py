@@ -20,6 +20,7 @@ from mesh.printable import typed
 
 HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSION", "AGE")
 TAIL_BACK, QUEUED = "TAIL-BACK", "QUEUED"
+UNREACHED = ("no", "partly")  # states of the own address that are remarked
 NEAR = 3  # nearby nodes of other meshes to name
 DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # dropped first on a narrow terminal
 NOT_LISTED = {"left": "that left", "seen": "only reported by others"}
@@ -45,6 +46,7 @@ def command(
     """List the nodes. `*` marks the node that was asked.
 
     \b
+    ADDRESS  (local): only the machine of the node can dial it
     VIA    how the node was found: mdns, seed, remembered, gossip, or hello (the node dialed)
     STATE  alive, suspect, dead, or conflict (two processes answer for the node);
            with --all also left (on purpose) and seen (known only from others)
@@ -90,7 +92,8 @@ def _tell_nodes(found: dict[str, Any], everyone: bool, as_json: bool) -> None:
     waits = any(figures.tailback(node)["messages"] for node in nodes)
     queued = any(node.get("queued") for node in nodes)
     header = (*HEADER, *([TAIL_BACK] if waits else []), *([QUEUED] if queued else []))
-    tell_table(header, [_row(node, waits, queued) for node in nodes], folded="LINK", dropped=DROPPED)
+    outside = figures.has_outside(nodes)
+    tell_table(header, [_row(node, waits, queued, outside) for node in nodes], folded="LINK", dropped=DROPPED)
     print_data(["", *remarks(found, running_nodes(state_dir(os.environ))), *_not_listed(absent)])
 
 
@@ -106,6 +109,11 @@ def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[
         said += [
             f"messages without a known master: {what}, for up to {plainly(unknown['age'])}",
             "  the reason:  mesh route KEY --domain NAME      mesh route --to DESTINATION",
+        ]
+    if found.get("reachable") in UNREACHED:
+        said += [
+            f"address of this node: {found['reachability']}",
+            f"  what to do:  mesh why node {typed(found['nodes'][0]['name'])}",
         ]
     if near := found.get("near"):
         who = ", ".join(f"{name} at {address}" for name, address in near[:NEAR])
@@ -152,11 +160,11 @@ def _other_keys(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> list[d
     return [n for n in here if (n["cluster"], n["keyed"]) == (asked["cluster"], not asked["keyed"])]
 
 
-def _row(node: dict[str, Any], waits: bool, queued: bool) -> tuple[Cell, ...]:
+def _row(node: dict[str, Any], waits: bool, queued: bool, outside: bool) -> tuple[Cell, ...]:
     is_self = figures.is_self(node)
     row: tuple[Cell, ...] = (
         figures.name(node),
-        figures.address(node),
+        figures.marked_address(node, outside),
         node["via"],
         figures.state(node),
         node["link"] or "-",

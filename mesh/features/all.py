@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mesh.features.dialback.node.checking import DialBackParts
 from mesh.features.history.recording import history_parts
 from mesh.features.queues.node.parts import QueueParts
 from mesh.features.rules.parts import rule_parts
@@ -20,4 +21,5 @@ FEATURES: tuple[Feature[Parts], ...] = (
     Feature("sites", SiteParts, after=("services",)),
     Feature("why", why_parts),
     Feature("where", WhereParts),
+    Feature("dialback", DialBackParts),
 )

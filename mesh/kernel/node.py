@@ -22,6 +22,7 @@ from mesh.kernel.context.facts import BackupChanged, ConnEnded, InboundClosed
 from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.lifecycle import Lifecycle
 from mesh.kernel.parts import Parts
+from mesh.kernel.peers.facts import AddressesChanged
 from mesh.kernel.peers.seniority import process_of
 from mesh.operations import Image, Stored, StoreReach
 from mesh.wire import commands as c
@@ -152,10 +153,10 @@ class NodeCore:
         """Record why a dial failed, and return whether the core will report it."""
         self._at(now, wall)
         conn = self._conns.get(key)
-        if conn is None or not conn.seed:
+        if conn is None:
             return False
         conn.why, conn.hint = why.removeprefix(f"{conn.endpoint} ").rstrip("."), hint
-        return True
+        return bool(conn.seed)
 
     def gossiped(self, frames: list[bytes], now: float, wall: int) -> None:
         """Handle a message from a subscribed PUB socket."""
@@ -208,6 +209,7 @@ class NodeCore:
         self._at(now, wall)
         self._context.me = msgspec.structs.replace(self._context.me, address=address, also=also)
         self.parts.neighbours.announce_addresses()
+        self._facts.publish_fact(AddressesChanged())
 
     def answer_process(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
         """Answer a question that the node's own process asks, as if a client had asked it.

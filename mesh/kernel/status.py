@@ -93,6 +93,8 @@ class Status(Component):
             scope=settings.scope,
             **asdict(self._process()),
             metrics=self._context.figures(),
+            reachable=self._context.reachable.code,
+            reachability=self._context.reachable.text,
         )
 
     def _events(self, asked: IncomingCall[AskEvents]) -> None:
@@ -122,6 +124,8 @@ class Status(Component):
                 unknown=self._unknown(),
                 keys=s.keyring is not None,
                 has_sites=s.site.has_others,
+                reachable=self._context.reachable.code,
+                reachability=self._context.reachable.text,
             )
         )
 

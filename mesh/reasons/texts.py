@@ -50,6 +50,7 @@ TEXTS: dict[str, Text] = {
         "If it belongs to this mesh: `mesh join` there, with a token.",
     ),
     "DIAL_FAILED": Text(CAUSE, "the dial of {address} failed: {why}", "See `mesh peer ls`."),
+    "UNREACHABLE": Text(PERHAPS, "address of this node: {why}", "{hint}."),
     "NEAR_NODE": Text(CAUSE, "a node with a similar name is known: {near}", "Did you mean {near}?"),
     "NOT_ASKED": Text(PERHAPS, "{node} did not answer; its reasons are missing"),
     # --- topics: route of a message

@@ -47,7 +47,8 @@ class Hello(Command, frozen=True, tag=1):
 
     Attributes:
         versions: Oldest and newest wire version that the sender knows.
-        role: `"client"`; of a node `"control"` or `"data"`, of a gateway of another site `"relay"`.
+        role: `"client"`; of a node `"control"`, `"data"`, or `"dial_back"` for a connection that ends
+            after the handshake; of a gateway of another site `"relay"`.
         cluster: Name of the mesh; from a client `""` for any, from a gateway the site that it dials.
         nonce: 16 random bytes, new for each connection.
         proof: Proof of the secret, 32 bytes. Only over TCP, in reply to a CHALLENGE.

@@ -26,6 +26,7 @@ DIRTY = "dirty"  # Dirty reads, and the flags 8192, 16384 and 32768.
 OPERATOR = "operator"  # Of clients, over the local socket: use one of the 16 reserved sessions.
 STRATA = "strata"  # Distances of nodes from masters.
 WHERE = "where"  # Between nodes: lists of the names that a node has.
+DIAL_BACK = "dial_back"  # The role `"dial_back"`, and the question of that name.
 GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
 
 CHUNK = MIB  # Bytes of one frame of a longer body.

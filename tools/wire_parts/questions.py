@@ -78,6 +78,7 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "row": NOTHING,
     "takers": (r.Takers,),
     "state": (r.StateTold,),
+    "dial_back": (r.DialedBack,),
     "where": (r.Hops,),
     "weights": (r.WeightsTold,),
 }

@@ -75,7 +75,7 @@ class HandshakeChecks:
     def _wrong_role(self, conn: Conn, h: Hello) -> Refuse | None:
         if h.role == RELAY:
             return self._no_gate(conn, h)
-        if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
+        if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA, *self._context.face.connection_roles):
             text = f"{self._context.me.name} does not know the role {h.role[:20]!r} of {who_of(h)}"
             return Refuse("ROLE", text, "Upgrade both to the same release.", final=True)
         return None

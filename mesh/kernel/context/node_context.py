@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from mesh.errors import MeshError
 from mesh.kernel.context.conn import Conn
@@ -24,6 +25,17 @@ from mesh.wire.commands import Introduction, Refuse
 from mesh.wire.replies import ViewRow
 
 PROCESS = 16  # bytes
+
+
+class Reachability(NamedTuple):
+    """Whether nodes of other machines can dial the advertised address of this node.
+
+    `code` is "yes", "no", "partly", "local" (only this machine can) or "" (not checked).
+    """
+
+    code: str = ""
+    text: str = "no linked node of another machine has dialed the address of this node yet"
+    hint: str = ""
 
 
 class NodeContext:
@@ -50,6 +62,7 @@ class NodeContext:
         self.denied: frozenset[str] = frozenset()  # names of nodes that must not be linked
         self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys, unproven
         self.is_doubled = False  # another process has our identity
+        self.reachable = Reachability()  # see features/dialback
 
     def _on_leap(self, leapt: int) -> None:
         leap, minutes = f"{leapt / 1e9:+,.0f} s", round(TRUST / 60)

@@ -82,6 +82,11 @@ class RoutesChanged(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class AddressesChanged(Fact):
+    """This node advertises other addresses than before."""
+
+
+@dataclass(frozen=True, slots=True)
 class PeerConnected(Fact):
     """The control connection of a peer is open."""
 

@@ -16,6 +16,7 @@ from mesh.wire.calls.ask import (
 )
 from mesh.wire.calls.nodes import (
     AskBackup,
+    AskDialBack,
     AskDown,
     AskEvents,
     AskInbox,
@@ -58,6 +59,7 @@ __all__ = [
     "Ask",
     "AskAddresses",
     "AskBackup",
+    "AskDialBack",
     "AskDown",
     "AskDurable",
     "AskDurableRemove",

@@ -111,6 +111,17 @@ class AskRows(Ask, frozen=True, kw_only=True):
     name: str = ""
 
 
+class AskDialBack(Ask, frozen=True, kw_only=True):
+    """Dial an address that the sender advertises, and return the outcome within 5 s.
+
+    Attributes:
+        address: The address, as tcp://IP:PORT.
+    """
+
+    verb = "dial_back"
+    address: Name
+
+
 class AskState(Ask, frozen=True, kw_only=True):
     """Return the newest state that the receiver has of the sender."""
 

@@ -2,6 +2,7 @@
 
 from mesh.wire.replies.nodes import (
     Depth,
+    DialedBack,
     EventRow,
     EventRows,
     Gossiped,
@@ -77,6 +78,7 @@ __all__ = [
     "ClientErased",
     "ClientValues",
     "Depth",
+    "DialedBack",
     "Drain",
     "Erased",
     "EventRow",

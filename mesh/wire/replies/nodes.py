@@ -104,6 +104,8 @@ class NodeRows(ReplyValue, frozen=True, kw_only=True):
         unknown: Messages that wait for a master that is not in the list.
         keys: Whether the mesh has keys.
         has_sites: Whether the configuration of the node names other sites.
+        reachable: As in Info, of the replying node.
+        reachability: As in Info.
     """
 
     nodes: list[NodeRow]
@@ -114,6 +116,8 @@ class NodeRows(ReplyValue, frozen=True, kw_only=True):
     unknown: Depth
     keys: bool
     has_sites: bool = False
+    reachable: str = ""
+    reachability: str = ""
 
 
 class PeerRow(Struct, kw_only=True):
@@ -263,6 +267,9 @@ class Info(ReplyValue, frozen=True, kw_only=True):
             (commits).
         log: Level of each logger.
         metrics: Value of each counter.
+        reachable: Whether nodes of other machines can dial its address: `"yes"`, `"no"`, `"partly"`,
+            `"local"` (only its own machine can) or empty (not checked).
+        reachability: The same, in words.
     """
 
     name: str
@@ -282,3 +289,16 @@ class Info(ReplyValue, frozen=True, kw_only=True):
     disk: Figures
     log: dict[str, str] = {}
     metrics: Figures
+    reachable: str = ""
+    reachability: str = ""
+
+
+class DialedBack(ReplyValue, frozen=True, kw_only=True):
+    """The outcome of a dial to an address of the sender.
+
+    Attributes:
+        outcome: `"reached"`, `"refused"` (failed immediately), `"silent"` (no answer) or `"other"` (another
+            process answered).
+    """
+
+    outcome: str = ""

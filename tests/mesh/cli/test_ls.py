@@ -200,3 +200,24 @@ def test_who_is_alone_but_for_those_that_left_is_told_how_to_add_one(
     given(call=listed(row("a", via="self"), row("b", state="left")))
     assert main(["ls"]) == 0
     assert "Only this node is visible" in capsys.readouterr().out
+
+
+def test_a_loopback_address_among_others_is_not_shown_as_reachable(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far = row("a", via="self", address="tcp://10.0.0.5:7710")
+    given(call=listed(far, row("b"), row("c", state="left"), row("d", address="")))
+    assert main(["ls"]) == 0
+    assert [each["ADDRESS"] for each in cells(capsys)] == ["10.0.0.5:7710", "127.0.0.1:1 (local)", "-"]
+    given(call=listed(row("a", via="self"), row("b")))  # all on one machine
+    assert main(["ls"]) == 0
+    assert [each["ADDRESS"] for each in cells(capsys)] == ["127.0.0.1:1", "127.0.0.1:1"]
+
+
+def test_an_own_address_that_others_cannot_dial_is_remarked(given: Given, capsys: Capture) -> None:
+    why = "stork could not dial tcp://10.0.0.5:7710: no answer"
+    for code, remarks in (("no", 1), ("partly", 1), ("yes", 0), ("local", 0), ("", 0)):
+        given(call={**listed(row("a", via="self"), row("b")), "reachable": code, "reachability": why})
+        assert main(["ls"]) == 0
+        out = capsys.readouterr().out
+        assert out.count(f"address of this node: {why}\n  what to do:  mesh why node a\n") == remarks, code

@@ -14,6 +14,7 @@ from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.context.conn import Conn
 from mesh.wire import commands as c
 from mesh.wire.limits import (
+    DIAL_BACK,
     DIRTY,
     DURABLE,
     GAPS,
@@ -37,7 +38,21 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # features of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS, STRATA, DIRTY, GAPS}
+BOTH = OLD | {
+    SHARED,
+    SERVICES,
+    QUEUES,
+    TRANSFERS,
+    DURABLE,
+    XPATH,
+    RULES,
+    STAYS,
+    LETTERS,
+    STRATA,
+    DIRTY,
+    GAPS,
+    DIAL_BACK,
+}
 HOUR = c.Query("hour", "12")  # an unknown kind
 
 

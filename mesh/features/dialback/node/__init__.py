@@ -1,0 +1,1 @@
+"""The node that asks for a dial, and the node that dials."""
