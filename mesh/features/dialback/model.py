@@ -44,7 +44,7 @@ _NAT = (
 )
 _CAUSES = {
     Outcome.REFUSED: (
-        "the connection was refused, so the port is not forwarded, or the machine there is another one",
+        "it was refused, or there is no route, so the port is not open or not forwarded",
         "Forward TCP port {port} to this node, or set node.advertise to another address.",
     ),
     Outcome.SILENT: (

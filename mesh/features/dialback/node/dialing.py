@@ -30,6 +30,7 @@ from mesh.wire.limits import DIAL_BACK, VERSION_MIN
 from mesh.wire.replies import DialedBack
 
 PATIENCE = 3.0  # s until a dial without an answer is given up
+AT_ONCE = 1.0  # s in which a machine refuses; later, the system or ZeroMQ gave up
 EACH, EVERY = 4, 20.0  # dials for one node in so many seconds
 MOST = 8  # dials at the same time
 NODES = 1024  # nodes whose dials are limited individually
@@ -38,11 +39,11 @@ UUID = 16  # bytes
 
 @dataclass(frozen=True, slots=True)
 class _Dial:
-    """A dial in progress, until a time in s."""
+    """A dial in progress."""
 
     asked: IncomingCall[AskDialBack]
     node: Introduction
-    until: float
+    until: float  # s
 
 
 class DialingBack(Component):
@@ -121,13 +122,18 @@ class DialingBack(Component):
         self._end(conn, Outcome.OTHER)
 
     def _on_conn_ended(self, fact: ConnEnded) -> None:
-        if fact.conn in self._dials:  # `why` is set if something answered that is no node of this mesh
-            self._end(fact.conn, Outcome.OTHER if fact.conn.why else Outcome.REFUSED)
+        conn = fact.conn
+        if conn.why:  # something answered that is no node of this mesh
+            self._end(conn, Outcome.OTHER)
+        else:
+            is_quick = self._context.clock.now - conn.opened < AT_ONCE
+            self._end(conn, Outcome.REFUSED if is_quick else Outcome.SILENT)
 
     def _end(self, conn: Conn, outcome: Outcome) -> None:
-        self._context.out.hang_up(conn)
+        """Answer with the outcome of a dial, if `conn` is one in progress."""
         dial = self._dials.pop(conn, None)
         if dial is not None:
+            self._context.out.hang_up(conn)
             dial.asked.reply(DialedBack(outcome=outcome))
 
     # --- the node that is dialed ------------------------------------------------------------------------

@@ -58,11 +58,11 @@ def test_only_a_node_of_another_machine_is_elsewhere(
 
 CAUSES: Sequence[tuple[str, str, Outcome, str, str]] = (
     (HERE, "10.0.0.6", SILENT, "a firewall probably drops", "Open TCP port 7710"),
-    (HERE, "10.0.0.6", REFUSED, "was refused", "Forward TCP port 7710 to this node"),
+    (HERE, "10.0.0.6", REFUSED, "it was refused", "Forward TCP port 7710 to this node"),
     (HERE, "10.0.0.6", OTHER, "another process answered", "only this machine has"),
     (HERE, "8.8.8.8", SILENT, "behind NAT", "Forward TCP port 7710 in the router"),
     (HERE, "", SILENT, "a firewall", "Open TCP port"),
-    (HERE, "nonsense", REFUSED, "was refused", "Forward"),
+    (HERE, "nonsense", REFUSED, "it was refused", "Forward"),
     ("tcp://172.17.0.2:7710", "10.0.0.6", REFUSED, "inside a container", "docker run -p 7710:7710"),
     ("tcp://172.31.255.255:1", "8.8.8.8", OTHER, "inside a container", "docker run -p 1:1"),
     ("tcp://172.17.0.2:7710", "172.17.0.3", OTHER, "another process answered", "only this machine has"),

@@ -1,7 +1,7 @@
 """A node dials the address of another node for it, and is no port scanner."""
 
 from mesh.features.dialback.node.checking import DialBackParts
-from mesh.features.dialback.node.dialing import EACH, MOST, DialingBack
+from mesh.features.dialback.node.dialing import AT_ONCE, EACH, MOST, DialingBack
 from mesh.kernel.context.conn import Conn
 from mesh.wire.commands import Hello, Introduction, Refuse
 from tests.mesh.features.dialback.node.machines import LIMIT, ask, at, machine, reachable
@@ -80,3 +80,17 @@ def test_a_hello_without_a_node_is_refused() -> None:
         hello = Hello((1, 2), "dial_back", "", b"n" * 16, node=node)
         answer = component.admit(conn, hello)
         assert isinstance(answer, Refuse) and answer.code == "MALFORMED"
+
+
+def test_a_dial_that_the_system_gives_up_is_not_a_refusal() -> None:
+    net, a, b = two()
+    net.run(60)
+    wall = machine(net, "wall", "10.0.0.9", cluster="wall")
+    net.cut("a", "wall")
+    net.bound[b.address] = wall
+    told = ask(b, a, b.address)
+    net.run(AT_ONCE + 0.5)
+    assert told == []
+    net.break_all("a", "wall")
+    net.until(lambda: told, LIMIT)
+    assert told == ["silent"]
