@@ -192,6 +192,7 @@ def described(it: dict[str, Any]) -> str:
         f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
         f"cluster '{it['cluster']}'",
         *(f"listening   {address}" for address in (*_listening(it), it["ipc"], it.get("http")) if address),
+        *(f"advertised  {address}" for address in (it.get("named"),) if address),
         *(f"ignored     {interface} ({why})" for interface, why in it["skipped"]),
         *(f"gossip      {address}" for address in _gossip(it)),
         f"data        {_short(it['data'])}",
@@ -209,8 +210,9 @@ def _listening(it: dict[str, Any]) -> Iterator[str]:
     """Yield addresses that others can dial: for a wildcard, those of the interfaces."""
     yield from (address for address in it["tcp"] if not is_wildcard(address))
     if any(map(is_wildcard, it["tcp"])):
-        far = [address for address in it["at"] if address not in it["tcp"] and not is_of_link(address)]
-        first, *others = far or it["at"]
+        own = [address for address in it["at"] if address != it.get("named")]
+        far = [address for address in own if address not in it["tcp"] and not is_of_link(address)]
+        first, *others = far or own or it["tcp"]
         yield f"{first}   (and every other interface)"
         yield from others
 

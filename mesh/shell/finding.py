@@ -86,6 +86,12 @@ class Finding:
             self._mdns = Mdns(adverts, self._advert(), self._changes.adopted[1], self._wake)
 
     @property
+    def named(self) -> str:
+        """The address that a setting or a hint named, if this node advertises it, else ""."""
+        first = self._changes.adopted[0][0]
+        return "" if first in addresses(self._bound, self._settings) else first
+
+    @property
     def spoken(self) -> tuple[str, ...]:
         """The interfaces on which mDNS is active."""
         return self._changes.adopted[1] if self._mdns is not None else ()

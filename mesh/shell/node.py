@@ -62,7 +62,7 @@ class NodeRuntime:
     def described(self) -> dict[str, Any]:
         """Return facts to show when the node is ready.
 
-        `at` lists the addresses that others can dial.
+        `at` lists the addresses that others can dial. `named` is the first of them, if it was configured.
         """
         me, data = self.core.parts.context.me, self.held.data
         return {
@@ -71,6 +71,7 @@ class NodeRuntime:
             "boot": data.boot,
             "tcp": self.world.bound.tcp,
             "at": [me.address, *me.also],
+            "named": self._finding.named,
             "ipc": self.world.bound.ipc,
             "pub": self.world.bound.pub,
             "http": self._http,

@@ -204,6 +204,15 @@ def test_trial_C_what_is_printed_as_its_address_can_be_typed_elsewhere(bound: st
     assert at[2] in alone and bound not in alone
 
 
+def test_a_configured_address_is_printed_beside_those_on_which_the_node_listens() -> None:
+    named = "tcp://203.0.113.7:17710"
+    hint = described({**KEYED, "named": named, "at": [named, *KEYED["at"]]})
+    assert f"advertised  {named}" in hint and "listening   tcp://10.0.0.5:7710   (and every" in hint
+    alone = described({**KEYED, "named": named, "at": [named]})
+    assert f"advertised  {named}" in alone and f"listening   {named}" not in alone
+    assert "advertised" not in described(KEYED)
+
+
 @pytest.mark.slow
 def test_figures_of_a_file_are_reported_in_place_of_the_machine() -> None:
     with state_directory() as state:

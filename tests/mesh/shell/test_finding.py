@@ -81,6 +81,7 @@ def test_a_node_advertises_its_setting_and_reports_a_hint_that_it_cannot_use(
             try:
                 me = node.core.parts.context.me
                 assert (me.address, me.also) == ("tcp://127.0.0.1:9999", ())
+                assert node.described()["named"] == me.address
                 text = "MESH_PUBLIC_HOST=nas.example.com is ignored: it is not an IP address"
                 await eventually(lambda: text in caplog.text)
             finally:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from mesh.kernel.context.conn import Conn
+from mesh.wire.commands import Call, Command
+from mesh.wire.envelope import Envelope
 from tests.mesh.features.dialback.node.machines import LIMIT, OldNode, at, events, machine, reachable
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
@@ -119,13 +122,21 @@ def test_a_loopback_address_is_not_advertised_silently_to_other_machines() -> No
     ]
 
 
-def test_a_node_of_an_earlier_release_is_not_asked() -> None:
+def test_a_node_of_an_earlier_release_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     old = machine(net, "old", "10.0.0.1", made=OldNode)
+    asked = list[str]()
+    dispatch = old.core.parts.reception.dispatch
+
+    def noted(conn: Conn, command: Command, envelopes: list[Envelope]) -> None:
+        asked.extend([command.verb] if isinstance(command, Call) and conn.role != "client" else [])
+        dispatch(conn, command, envelopes)
+
+    monkeypatch.setattr(old.core.parts.reception, "dispatch", noted)
     b = machine(net, "b", "10.0.0.2", "old")
     net.until(lambda: b.alive == {"old"} and old.alive == {"b"})
     net.run(10)
     assert reachable(b) == ""
-    assert old.metric("unknown_commands") == 0
+    assert "state" in asked and "dial_back" not in asked
     machine(net, "c", "10.0.0.3", "old")
     net.until(lambda: reachable(b) == "yes", LIMIT)
