@@ -21,6 +21,7 @@ Rate = Annotated[float, Meta(ge=0, le=1e12)]  # per second
 Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
 NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:-]{1,64}\Z")]
 Machine = Annotated[str, Meta(pattern=r"^([0-9a-f]{8})?\Z")]
+Room = Annotated[int, Meta(ge=-1, le=1_000_000)]
 Software = Annotated[str, Meta(pattern=r"^[ -~]{0,64}\Z")]
 
 
@@ -87,6 +88,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         queued: Messages in queues at this node, outstanding ones included.
         consumers: Consumers of queues at this node.
         machine: 8 hexadecimal digits that nodes on one machine share until it restarts. `""`: not known.
+        room: Connections of clients that it can still accept. -1: not known.
     """
 
     uuid: Uuid
@@ -123,6 +125,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     queued: Natural = 0
     consumers: Natural = 0
     machine: Machine = ""
+    room: Room = -1
 
     @property
     def version(self) -> tuple[int, int]:

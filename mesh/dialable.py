@@ -15,6 +15,12 @@ def is_of_link(address: str) -> bool:
     return found is not None and ipaddress.ip_address(found[1] or found[2]).is_link_local
 
 
+def is_loopback(address: str) -> bool:
+    """Return whether only this machine can reach a dialable address. An ipc:// address is one, too."""
+    found = _DIALABLE.fullmatch(address)
+    return found is None or ipaddress.ip_address(found[1] or found[2]).is_loopback
+
+
 def is_dialable(address: str) -> bool:
     """Return whether the address is tcp://IP:PORT with a nonzero port.
 

@@ -14,7 +14,14 @@ from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
 
 LOG = ("log.level", "log.levels")
-LIVE = (*LOG, "limits.sessions", "limits.key_sessions", "limits.subscriptions", "limits.slow_consumer")
+LIVE = (
+    *LOG,
+    "node.max_connections",
+    "limits.sessions",
+    "limits.key_sessions",
+    "limits.subscriptions",
+    "limits.slow_consumer",
+)
 SITE, SITES = ("site.relay", "site.relays"), "sites"  # live while site.name is unchanged
 
 

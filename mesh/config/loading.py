@@ -16,7 +16,18 @@ import msgspec
 from mesh.config.balancing import OPTIONS, OwnStrategy, balancing_settings
 from mesh.config.nodes import NodeRecord, check_circles, check_costs, check_strata, node_settings
 from mesh.config.queues import QueueStore, queue_settings
-from mesh.config.sections import CHECKS, DAY, FIELDS, LISTS, SECTIONS, TABLES, TOP_LEVEL, Config, Metadata
+from mesh.config.sections import (
+    CHECKS,
+    DAY,
+    FIELDS,
+    LISTS,
+    SECTIONS,
+    TABLES,
+    TOP_LEVEL,
+    Config,
+    Counts,
+    Metadata,
+)
 from mesh.config.sites import RemoteSite, check_here, site_settings
 from mesh.config.source import ConfigFile, Setting, fitted, read_file
 from mesh.errors import BadConfig, BadName
@@ -172,7 +183,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
 def _split(text: str, type_: Any) -> object:
     """Return the list or the table of NAME=TEXT pairs that commas separate, or else the text itself."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if type_ == Metadata | None and all("=" in part for part in parts):
+    if type_ in (Metadata | None, Counts | None) and all("=" in part for part in parts):
         return {name.strip(): said.strip() for name, _, said in (part.partition("=") for part in parts)}
     return parts if type_ == tuple[str, ...] else text
 

@@ -25,6 +25,7 @@ Duration = Annotated[float, Meta(gt=0, le=DAY)]
 Bytes = Annotated[int, Meta(ge=1, le=1024 * 1024 * MIB)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Metadata = dict[str, str]
+Counts = dict[str, Count]
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +42,8 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allow_network_disk: bool = False  # allow a data directory on NFS or similar
     probe: str | None = None  # file with CPU and RAM to report, for tests
     nameservice: bool = False  # follow the names of all nodes, and answer `mesh where` for them
+    max_connections: Count | None = None  # connections of clients; unset: by limits.connections
+    address_max_connections: Counts | None = None  # the same, by address of `bind`
     metadata: Metadata | None = None  # facts for balancers of others, such as its rack
 
     def __repr__(self) -> str:

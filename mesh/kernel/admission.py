@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from mesh.kernel.access.authenticator import SOFTWARE, Authenticator
+from mesh.kernel.client_room import ClientRoom
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.effects import Proven
@@ -40,6 +43,7 @@ class Admission(Component):
         censuses: Censuses,
         recall: Recall,
         clients: Clients,
+        room: ClientRoom,
         links: DataLinks,
         piecework: MessageFragments,
     ) -> None:
@@ -53,6 +57,7 @@ class Admission(Component):
         self._censuses = censuses
         self._recall = recall
         self._clients = clients
+        self._room = room
         self._links = links
         self._roles = context.face.connection_roles
         self._agree = piecework.agree  # on features
@@ -125,8 +130,7 @@ class Admission(Component):
             hint = "Close some of them, or raise `limits.key_connections` of that node."
             return Refuse("TOO_MANY_CONNECTIONS", what, hint)
         if h.role == CLIENT:
-            session = self._clients.admit_client(conn, h)
-            return self._clients.welcome(session, conn) if isinstance(session, Session) else session
+            return self._room.refusal(conn, h) or self._admit_client(conn, h)
         if h.role in self._roles:
             return self._roles[h.role].admit(conn, h)
         peer = self._meeting.admit_peer(conn, h)
@@ -145,6 +149,13 @@ class Admission(Component):
             conn.resume = self._links.meet(peer, h)
             return self._links.greeting(peer, welcome)
         return welcome
+
+    def _admit_client(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
+        session = self._clients.admit_client(conn, h)
+        if not isinstance(session, Session):
+            return session
+        self._room.enter(conn)
+        return replace(self._clients.welcome(session, conn), nodes=self._room.others(conn, h.stream))
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
         self._agree(conn)

@@ -10,6 +10,7 @@ from mesh.kernel.asking.erasing import Erasing
 from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.asking.lookup import Lookup
 from mesh.kernel.calls import Verbs
+from mesh.kernel.client_room import ClientRoom
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.feature import Feature, FeatureParts, build, in_order
 from mesh.kernel.forwarding.deadletters import DeadLetters
@@ -112,9 +113,11 @@ class Parts(Foundation):
         self.back = ReplyBatch(context, self.peers.get)
         strata = self.strata = LiveStrata(context, mapping, n, nodes)
         trees = Trees(context, mapping, nodes, questions, strata)
+        room = ClientRoom(context, n, gossiping, sessions)
         admission = self.admission = Admission(
-            context, self.dialler, n, self.meeting, self.censuses, self.recall, clients, links, self.piecework
-        )
+            context, self.dialler, n, self.meeting, self.censuses, self.recall, clients, room, links,
+            self.piecework,
+        )  # fmt: skip
         last_values = LastValues(context, lookup, erasing, forwarder, links)
         ruling = self.ruling = Ruling(context, mapping, self.meeting, n, nodes, router, gossiping, demand)
         inheriting = Inheriting(context, mapping, lookup, erasing, log, disks.own)
@@ -134,7 +137,7 @@ class Parts(Foundation):
                 sessions, sender_check, links, wanted,
                 inboxes, last_values, routes, first, subscribing, publishing, clients,
                 self.authors, self.shared, self.weights, ruling, inheriting, standby, strata, trees,
-                admission, status, Consuming(context), presence, members,
+                admission, room, status, Consuming(context), presence, members,
                 *(component for feature in self._features for component in feature.components),
                 Verbs(context, wanted), self.reception, holdings, questions,
             )

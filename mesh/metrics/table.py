@@ -130,6 +130,10 @@ TABLE: Mapping[str, MetricRow] = {
     "held_bytes": _gauge("held_bytes", "Bytes in memory that the node holds for others"),
     "upstream_queries": _gauge("upstream_queries", "Queries of other nodes at this one"),
     "connections": _counter("connections", "Inbound connections"),
+    "client_connections": _gauge("client_connections", "Connections of clients"),
+    "client_room": _gauge("client_room", "Connections of clients that the node still accepts"),
+    "node_full": _counter("clients_refused", "Clients refused for now, by the reason", reason="full"),
+    "node_busy": _counter("clients_refused", reason="busy"),
     # topics
     "topics": _gauge("topics", "Retained values kept here as their master"),
     "cached_topics": _gauge("topics_cached", "Cached retained values of other masters"),

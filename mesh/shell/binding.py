@@ -1,9 +1,9 @@
 """The addresses at which a node listens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mesh.errors import BindRefused, MeshError
+from mesh.errors import BadConfig, BindRefused, MeshError
 from mesh.local.addresses import DEFAULT_BIND, KEYED_BINDS, check_bind, normal
 from mesh.local.datadir import DataDir
 from mesh.local.private import socket_path
@@ -47,6 +47,22 @@ def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: 
         if not others:
             raise
         return [_bind(sockets, others[0], last_port)]
+
+
+def limits_of(given: Sequence[str], most: Mapping[str, int], bound: Sequence[str] = ()) -> dict[str, int]:
+    """Return the limit of connections of each bound address.
+
+    `bound` has the addresses of `given`, with real ports. Raises: BadConfig for a limit of another address.
+    """
+    wanted = [normal(address, "node.bind") for address in given]
+    limits = {normal(address, "node.address_max_connections"): limit for address, limit in most.items()}
+    for address in limits:
+        if address not in wanted:
+            hint = "Write the address as in node.bind, or use node.max_connections for all addresses."
+            what = f"node.address_max_connections: {address} is no address of node.bind."
+            raise BadConfig(what, hint=hint)
+    pairs = zip(wanted, bound, strict=False)  # without `given`, a default is bound
+    return {there: limits[address] for address, there in pairs if address in limits}
 
 
 def to_bind(given: Sequence[str], has_keys: bool) -> list[str]:

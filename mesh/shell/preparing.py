@@ -26,7 +26,7 @@ from mesh.local.mounts import check_disk
 from mesh.local.private import cookie, state_dir
 from mesh.security.keyfiles import node_keys
 from mesh.security.keyring import node_file
-from mesh.shell.binding import bind_all, to_bind
+from mesh.shell.binding import bind_all, limits_of, to_bind
 from mesh.shell.http.place import bound, check_listen, token_of
 from mesh.shell.probe import FileProbe, MachineProbe
 from mesh.shell.queuestores import check_places
@@ -70,6 +70,7 @@ def prepared(config: Config, state: Path) -> Preparation:
     if not has_keys and (state / "cookie").exists():
         cookie(state)
     to_bind(node.bind, has_keys)
+    limits_of(node.bind, node.address_max_connections or {})
     seeds(config, _name(config))
     balancers_of(config, random.random, lambda text: None)
     return Preparation(

@@ -14,9 +14,10 @@ from mesh.mapping.agreed import RuleSet
 from mesh.security.keyring import MeshKeys
 from mesh.security.keys import Keys
 from mesh.shell.logs import set_levels
-from mesh.shell.settings import site_settings
+from mesh.shell.settings import max_connections, site_settings
 
 LIMITS = {  # settings applied live, with their names in the core
+    "node.max_connections": "max_connections",
     "limits.sessions": "max_sessions",
     "limits.key_sessions": "max_key_sessions",
     "limits.subscriptions": "max_all_subscriptions",
@@ -51,6 +52,7 @@ class Reloading:
         before, after = _ruleset(old), _ruleset(new)
         found, counts = difference(old, new), adopted(old, new)
         core = {name: setting(counts, of) for of, name in LIMITS.items()}
+        core["max_connections"] = max_connections(counts)
         core["site"] = site_settings(counts)
         keys = self._keys(counts) if self._ring is not None else None
         if self._ring is not None and keys is not None:

@@ -46,7 +46,8 @@ def settings_of(
         verify=verify, accept_rollback=accept_rollback,
         max_content=limits.max_content, window_bytes=limits.window_bytes, window_count=limits.window_count,
         backlog_bytes=limits.backlog_bytes, topics_bytes=limits.topics_bytes,
-        max_key_connections=limits.key_connections, max_sessions=limits.sessions,
+        max_connections=max_connections(config), max_key_connections=limits.key_connections,
+        max_sessions=limits.sessions,
         max_key_sessions=limits.key_sessions,
         max_subscriptions=limits.session_subscriptions, max_all_subscriptions=limits.subscriptions,
         linger=limits.linger, peer_linger=60 * limits.linger, slow_consumer=limits.slow_consumer,
@@ -101,6 +102,16 @@ def site_settings(config: Config) -> SiteSettings:
         rejecting=frozenset(site.name for site in config.sites if site.when_full == "reject"),
         accepting={site.name: Accepting(site) for site in config.sites},
     )
+
+
+def max_connections(config: Config) -> int:
+    """Return how many connections of clients the node accepts.
+
+    By default, one in sixteen of `limits.connections`, but at least 8, is left to operators and nodes, which
+    are refused later than clients, and without a reason.
+    """
+    most = config.limits.connections
+    return config.node.max_connections or max(1, most - max(8, most // 16))
 
 
 def allowance_of(limits: Limits) -> Allowance:

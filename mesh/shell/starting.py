@@ -30,7 +30,7 @@ from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
 from mesh.shell.account import begins
 from mesh.shell.backing import Backing
-from mesh.shell.binding import bind
+from mesh.shell.binding import bind, limits_of
 from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
 from mesh.shell.event_reporter import EventReporter
@@ -180,7 +180,8 @@ def _core(
         data.seal,
         accept_rollback,
     )
-    settings = replace(settings, hosts=machine_hosts)
+    limits = limits_of(config.node.bind, config.node.address_max_connections or {}, world.bound.tcp)
+    settings = replace(settings, hosts=machine_hosts, address_connections=limits)
     return NodeCore(Parts(settings, os.urandom, random.random, features))
 
 

@@ -132,7 +132,8 @@ class Welcome(Command, frozen=True, tag=3):
         token: To a client: token that resumes this session.
         max_content: To a client: limit of the content of one message, in bytes.
         window: To a client: bytes of bodies, and envelopes, that may be unanswered.
-        nodes: To a node: other nodes. Empty in a mesh of more than 32.
+        nodes: To a node: other nodes. Empty in a mesh of more than 32. To a client: at most 8 other nodes
+            with room for it, the best one first.
         signature: Signature of the proven text by the node's Ed25519 key, 64 bytes; without keys a MAC of 32
             bytes that only the node itself can check.
         passwd: To a node, in a mesh with keys: password of the dialing node, where that requires one.
@@ -179,6 +180,9 @@ class Refuse(Command, frozen=True, tag=4):
         key: With `SAME_UUID`, in a mesh with keys: its Ed25519 key, 32 bytes.
         signature: With `SAME_UUID`: signature of the proven text by `key`, 64 bytes; without keys a MAC of 32
             bytes.
+        forward: To a client: addresses of other nodes that may accept it, the best one first, at most 8.
+        certificate: To a client: empty, as sessions do not move yet.
+        retry_ms: To a client: earliest time to dial this node again, in ms from now. 0: not given.
     """
 
     code: str
@@ -189,6 +193,9 @@ class Refuse(Command, frozen=True, tag=4):
     process: bytes = b""
     key: bytes = b""
     signature: bytes = b""
+    forward: tuple[str, ...] = ()
+    certificate: bytes = b""
+    retry_ms: Natural = 0
 
 
 @command

@@ -138,3 +138,9 @@ def test_load_is_always_between_idle_and_busy(
 def test_the_use_of_all_cores_is_known_where_any_core_is() -> None:
     assert state(UUID, cpu=(100, 0, 50)).cpu_used == 50
     assert state(UUID, cpu=()).cpu_used is None
+
+
+def test_the_room_of_a_node_of_an_earlier_release_is_not_known() -> None:
+    fields = msgspec.msgpack.decode(state(UUID, room=7).encode())
+    assert decode(msgspec.msgpack.encode(fields[:-1])).room == -1
+    assert decode(state(UUID, room=7).encode()).room == 7

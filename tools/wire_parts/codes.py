@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from mesh.features.services.node.sending import OPEN
+from mesh.kernel.client_room import VISITS
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.presence.presence import MOST, NAMES
 from mesh.wire.limits import HOPS, MIB
@@ -31,6 +32,8 @@ REFUSE = {
     "BAD_TOKEN": "The client has no valid token for the session.",
     "SESSION_IN_USE": "Another client that is connected has this well-known session.",
     "TOO_MANY_SESSIONS": f"The node ({SESSIONS:,} by default) or the key has reached its limit of sessions.",
+    "NODE_FULL": "The node, or its dialed address, has reached its limit of connections of clients.",
+    "NODE_BUSY": f"More than {VISITS} new clients arrived within a second.",
     "TOO_MANY_CONNECTIONS": "The key has reached its limit of connections.",
     "MALFORMED": "A message does not match this specification.",
     "FRAME_TOO_LARGE": "A frame exceeds its limit.",

@@ -140,6 +140,15 @@ GOLDENS: dict[str, list[bytes]] = {
     "refuse": write(
         c.Refuse("CLUSTER", "'joe' belongs to cluster 'x', this node to 'default'", "Say \"\" for any.", True)
     ),
+    "refuse-full": write(
+        c.Refuse(
+            "NODE_FULL",
+            "heron has 1 connection of clients, and the limit is 1 (node.max_connections)",
+            "Dial a node with room.",
+            forward=("tcp://10.0.0.5:7710",),
+            retry_ms=250,
+        )
+    ),
     "who": write(c.Who()),
     "ping": write(c.Ping(1_234_567)),
     "pong": write(c.Pong(1_234_567)),

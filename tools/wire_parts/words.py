@@ -42,7 +42,9 @@ def type_in_words(hint: Any) -> str:
         return "u32"
     if hasattr(hint, "__metadata__"):
         base = get_args(hint)[0]
-        is_number = base is int and any(getattr(meta, "ge", None) is not None for meta in hint.__metadata__)
+        is_number = base is int and any(
+            (low := getattr(meta, "ge", None)) is not None and low >= 0 for meta in hint.__metadata__
+        )
         return "uint" if is_number else type_in_words(base)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is list or (origin is tuple and arguments[1:] == (...,)):

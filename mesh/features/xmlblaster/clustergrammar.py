@@ -50,7 +50,6 @@ IDLE = {
     "callback": "callbacks are not dialed, because each node listens",
     "disconnect": "a node announces its stop, and its messages wait",
     "state": "each node reports its own state",
-    "maxConnections": "connections are bounded by [limits]",
     "queue": "waiting messages are bounded by [limits]",
     "session": "a node logs in by its name, and again as needed",
     "persistent": "messages that wait for a node are kept on disk",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mesh.config.rule import check_key_rule
-from mesh.config.source import near_miss
+from mesh.config.source import Setting, near_miss
 from mesh.errors import BadFilter, BadName
 from mesh.features.xmlblaster.clustergrammar import ClusterText
 from mesh.features.xmlblaster.clusterxml import texts, tree
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
 KINDS = (EXACT, XPATH, PATTERN, DOMAIN)  # kinds of keys; PATTERN is not xmlBlaster's
+MOST, COUNTS = "maxConnections", 1_000_000
 SAME = {"GnuRegexFilter": "ContentRegex"}  # filters with another name here
 
 
@@ -35,6 +36,8 @@ class Described:
     addresses: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     backups: tuple[str, ...] = ()  # its backups, in order
+    max_connections: int | None = None  # of clients
+    address_max_connections: dict[str, int] = field(default_factory=dict)  # by address
     notes: list[str] = field(default_factory=list)
     idle: float | None = None  # idle CPU in %, from its <state>
     ram_free: int | None = None  # in kB, from its <state>
@@ -46,6 +49,21 @@ class Described:
 def read_clusternode(property_: Property, is_lenient: bool | None = False) -> Described:
     """Return the node that a property describes. Raises: BadConfig. `is_lenient` as for ClusterText."""
     return _Reader(property_, is_lenient).node()
+
+
+def set_limits(told: Described, me: str, origin: str, settings: dict[str, Setting]) -> list[str]:
+    """Add the limits of connections of the node `me` that `settings` lacks; return notes on ignored ones."""
+    most, addresses = told.max_connections, told.address_max_connections
+    if told.name != me:
+        note = f"{origin}: maxConnections has an effect only in the file of {told.name}"
+        return [note] if most or addresses else []
+    bound = settings["node.bind"].value if "node.bind" in settings else ()
+    here = {address: limit for address, limit in addresses.items() if address in bound}
+    for name, limit in (("node.max_connections", most), ("node.address_max_connections", here)):
+        if limit:
+            settings.setdefault(name, Setting(name, limit, origin))
+    elsewhere = [address for address in addresses if address not in here]
+    return [f"{origin}: maxConnections of {it}: this node does not listen there" for it in elsewhere]
 
 
 class _Reader(ClusterText):
@@ -65,6 +83,7 @@ class _Reader(ClusterText):
             self.add_note(f"{self.place_of(root)}: {what}; the id in the text is used")
         rules = tuple(filter(None, (self._rule(name, each) for each in root.findall("master"))))
         found = Described(name, tuple(self._addresses(root)), rules, self._backups(root, name))
+        self._connections(root, found)
         self._state(root, found)
         self._login(root, found)
         for element in root.iterfind("connect//nameservice"):
@@ -120,6 +139,15 @@ class _Reader(ClusterText):
                 self.add_note(
                     f"{self.place_of(element)}: address {said[:80]!r} has another protocol and is not dialed"
                 )
+
+    def _connections(self, root: etree._Element, found: Described) -> None:
+        if root.get(MOST) is not None:
+            found.max_connections = self.number(root, MOST, 1, COUNTS)
+        for element in root.iterfind("connect//address"):
+            text = " ".join(part.strip() for _, part in texts(element))
+            address = address_of(element, text)
+            if address and element.get(MOST) is not None:
+                found.address_max_connections[address] = self.number(element, MOST, 1, COUNTS)
 
     # --- rules ------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class NodeRecords:
         self._refuse = refuse
         self._is_lenient = is_lenient
         self._backups: dict[str, tuple[str, ...]] = {}  # backups of each node
+        self.told: list[tuple[Described, str]] = []  # nodes, and the origins of their texts
 
     def settings(self, time: Callable[[Property], Iterator[Setting]]) -> list[Setting]:
         """Return each NodeRecord with its Rules; `time` converts the properties of connections."""
@@ -82,6 +83,7 @@ class NodeRecords:
         origins.setdefault(name, property_.origin)
         if property_.name != MASTER:
             records[name] = self._addressed(record, told, property_)
+        self.told.append((told, property_.origin))
         if told.passwd is not None:
             records[name] = replace(records[name], passwd=told.passwd)
             if self._me and told.user not in (None, self._me):

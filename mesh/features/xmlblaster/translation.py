@@ -11,6 +11,7 @@ from mesh.config.formats import ReadSettings
 from mesh.config.sections import FIELDS
 from mesh.config.source import Setting, fitted, near_miss
 from mesh.errors import BadConfig
+from mesh.features.xmlblaster.clusternode import set_limits
 from mesh.features.xmlblaster.node_records import (
     DELAY,
     INFO,
@@ -72,6 +73,8 @@ class _Reader:
         )
         nodes = records.settings(self._of_link)
         known = {setting.name: setting for setting in found}
+        for told, origin in records.told:
+            self._read.notes += set_limits(told, self.me, origin, known)
         self._read.settings = [*known.values(), *self._read.settings, *nodes]
         if not nodes and self._properties:
             self._note(f"{where}: no other node is named, so this one links only nodes that dial it")

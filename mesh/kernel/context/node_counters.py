@@ -21,7 +21,7 @@ COUNTERS = (
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
     "forged", "unasked", "unknown_commands", "unknown_kinds", "not_understood", "malformed_gossip", "adverts",
     "adverts_rejected", "slow_consumers", "met_itself", "late_replies", "settled_late", "group_dropped",
-    "durable_lost", "durable_dropped", "confirmed", "confirmed_bytes",
+    "durable_lost", "durable_dropped", "node_full", "node_busy", "confirmed", "confirmed_bytes",
 )  # fmt: skip
 
 

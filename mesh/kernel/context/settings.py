@@ -77,6 +77,8 @@ class Settings:
     backoff_max: float = 30.0
     max_sessions: int = 16_384
     max_key_sessions: int = 1_024  # of clients with the same key
+    max_connections: int = 3_840  # of clients
+    address_connections: Mapping[str, int] = field(default_factory=dict)  # likewise, by bound address
     max_key_connections: int = 512  # inbound, with the same key
     max_subscriptions: int = 1_000  # of one session
     max_all_subscriptions: int = 100_000  # of all sessions

@@ -67,7 +67,7 @@ class OwnState:
             request_p50=figures["request_p50"], request_p99=figures["request_p99"],
             request_failed=rates["request_failures"] or 0, served=rates["served"] or 0,
             queued=int(figures["queue_messages"]), consumers=int(figures["queue_consumers"]),
-            machine=sample.machine,
+            machine=sample.machine, room=int(figures["client_room"]),
         )  # fmt: skip
 
     def _rates(self, figures: dict[str, int | float]) -> dict[str, float]:

@@ -297,3 +297,15 @@ def test_answers_to_what_nobody_can_have_sent_are_malformed(place: int, numbers:
     c.decode(msgpack.packb([*fields[:place], [1, 2**63 - 1], *fields[place + 1 :]]))
     fields[place] = numbers
     assert is_refused(fields)
+
+
+def test_a_refusal_of_an_earlier_release_names_no_other_node() -> None:
+    frame = bytes.fromhex("9904a14ea15aa0c2c400c400c400c400")  # without the fields from `forward` on
+    assert c.decode(frame) == c.Refuse("N", "Z", forward=(), certificate=b"", retry_ms=0)
+
+
+def test_a_redirect_says_where_and_when() -> None:
+    refusal = c.Refuse("NODE_FULL", "full", forward=("tcp://10.0.0.5:7710",), retry_ms=250)
+    assert c.decode(c.encode(refusal)) == refusal
+    with pytest.raises(RemoteError):
+        c.decode(c.encode(c.Refuse("N", "Z", retry_ms=-1)))

@@ -336,3 +336,30 @@ def test_a_password_on_the_command_line_is_refused_as_every_user_could_read_it(
         from_words(words)
     assert SECRET not in str(refused.value)
     assert (refused.value.code == "SECRET_SHOWN") == (words[0].lower().startswith("-passwd"))
+
+
+LIMITED = """<clusternode id='heron' maxConnections='20'><connect><qos>
+<address bootstrapHostname='127.0.0.1' bootstrapPort='7600' maxConnections='5'/>
+<address bootstrapHostname='10.0.0.9' bootstrapPort='7600' maxConnections='6'/>
+</qos></connect></clusternode>""".replace("\n", "\\\n")
+
+
+def test_max_connections_of_this_node_and_of_its_address_are_its_limits() -> None:
+    text = f"cluster.node.id=heron\nbootstrapPort=7600\ncluster.node[heron]={LIMITED}"
+    node = config(text).node
+    assert (node.max_connections, node.address_max_connections) == (20, {"tcp://127.0.0.1:7600": 5})
+    assert "maxConnections of tcp://10.0.0.9:7600: this node does not listen there" in str(read(text).notes)
+    given = config(text + "\nnode.max_connections=7").node
+    assert given.max_connections == 7
+
+
+def test_max_connections_of_another_node_has_an_effect_only_there() -> None:
+    text = f"cluster.node.id=stork\ncluster.node[heron]={LIMITED}"
+    assert config(text).node.max_connections is None
+    assert "maxConnections has an effect only in the file of heron" in str(read(text).notes)
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "many", "1.5", "", "9" * 30])
+def test_max_connections_that_are_no_number_are_refused(said: str) -> None:
+    with pytest.raises(BadConfig, match="maxConnections"):
+        node(f"<clusternode id='heron' maxConnections='{said}'/>")
