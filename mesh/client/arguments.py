@@ -13,6 +13,7 @@ from mesh.errors import BadArgument, BadType, shown
 from mesh.values import check_text
 
 LONGEST_TEXT = 4096  # characters
+MOST_NODES = 16  # that a client may name
 LONGEST = 100 * 365 * 86_400  # s: 100 years, whose ns fit 64 bits
 
 
@@ -58,6 +59,24 @@ def text(name: str, value: Any) -> str | None:
 def not_subscribed(value: Any) -> BadArgument:
     hint = "Pass what subscribe() returned, or the name of a durable subscription."
     return BadArgument(f"{shown(value)} is not a subscription.", hint=hint)
+
+
+def several_nodes(address: Any, others: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the nodes that a client names, without repeats; none unless there are several.
+
+    Raises: BadArgument.
+    """
+    if not others:
+        return ()
+    names = (address, *others)
+    if len(names) > MOST_NODES:
+        what = f"connect() was given {len(names)} nodes; at most {MOST_NODES} are allowed."
+        raise BadArgument(what, hint="Name two or three: a client learns of the others.")
+    for name in names:
+        if text("address", name) in (None, ""):
+            hint = "Use names or addresses of nodes, such as mesh.connect('heron', 'stork')."
+            raise BadArgument(f"address={shown(name)} is invalid among several nodes.", hint=hint)
+    return tuple(dict.fromkeys(names))
 
 
 def environment(given: Any) -> Mapping[str, str]:

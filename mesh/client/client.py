@@ -48,25 +48,26 @@ class Client(
     """
 
     @shows_options(Connected.__init__)
-    def __init__(self, address: str | None = None, **options: Unpack[ConnectOptions]) -> None:
-        super().__init__(address, **options)
+    def __init__(self, address: str | None = None, *others: str, **options: Unpack[ConnectOptions]) -> None:
+        super().__init__(address, *others, **options)
         self._handlers = Handlers()
 
     async def __aenter__(self) -> Self:
-        if (found := await self._elsewhere()) is not None:
-            self._way.address, self._way.cluster = found
+        for given in self._names or (self._way.address,):
+            if (found := await self._elsewhere(given)) is not None:
+                self._way.elsewhere[given or ""] = found
         return await super().__aenter__()
 
-    async def _elsewhere(self) -> tuple[str, str | None] | None:
-        """Ask the local nodes for a node that runs elsewhere, and return its address and mesh.
+    async def _elsewhere(self, given: str | None) -> tuple[str, str | None] | None:
+        """Ask the local nodes for the node `given`, which runs elsewhere; return its address and mesh.
 
         Return None if the address needs no lookup, or no local node knows the name.
         """
         try:
-            find_node(self._way.address, self._way.environ)
+            find_node(given, self._way.environ)
             return None
         except NodeNotFound as error:
-            name = self._way.address or self._way.environ.get("MESH_URL")
+            name = given or self._way.environ.get("MESH_URL")
             if not name or error.code != NodeNotFound.code:
                 return None
         for here in running_nodes(state_dir(self._way.environ)):
@@ -81,12 +82,16 @@ class Client(
 
 
 @shows_options(Connected.__init__)
-def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Client:
+def connect(address: str | None = None, *others: str, **options: Unpack[ConnectOptions]) -> Client:
     """Create a client of the node at `address`, to be used as a context manager.
+
+    A node that is full sends the client to another node of its mesh.
 
     Args:
         address: `tcp://…`, `ipc://…`, or the name of a node that runs here for this user, or that such a node
             knows. Default: `MESH_URL`, else the only node of this user on this machine.
+        others: Further nodes, at most 15, tried in this order if the first one does not accept the client.
+            After them, the client tries the nodes that it or earlier clients learned of.
         client: The client's name. Default: the user's name.
         session: A fixed session number, at least 1. Default: the node assigns one.
         timeout: Seconds to connect, 5 by default. If given, connecting also waits that long for a node that
@@ -103,13 +108,14 @@ def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Cl
 
     Raises:
         BadArgument, BadName, BadType: An argument is invalid.
-        NodeNotFound, KeysRefused, Refused: On entering: no such node, unusable keys, or the node refused.
+        NodeNotFound, KeysRefused, Refused: On entering: no such node, unusable keys, or the node refused. Of
+            several nodes, the last refusal counts; without any, NO_NODE lists each node with its reason.
 
     Example:
-        async with mesh.connect("heron", client="joe", timeout=10) as m:
+        async with mesh.connect("heron", "stork", client="joe", timeout=10) as m:
             print(m.name)
     """
-    return Client(address, **options)
+    return Client(address, *others, **options)
 
 
 __all__ = ["Client", "Event", "MeshError", "connect"]

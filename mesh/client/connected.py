@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, ParamSpec, Self, TypeVar
 
-from mesh.client.arguments import environment, seconds, text, whole, yes_or_no
+from mesh.client.arguments import environment, seconds, several_nodes, text, whole, yes_or_no
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Followers
 from mesh.client.forgotten import closed_in_the_end
+from mesh.client.node_list import NodeList
 from mesh.client.oneloop import NotCopied, check_asyncio, check_loop, not_open
 from mesh.client.options import ConnectOptions, unknown_option
 from mesh.client.pages import goes_on, joined
@@ -47,7 +48,7 @@ class Connected(NotCopied):
     def __init__(
         self,
         address: str | None = None,
-        *,
+        *others: str,
         client: str | None = None,
         session: int | None = None,
         timeout: float | None = None,
@@ -72,6 +73,7 @@ class Connected(NotCopied):
         number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)
         name = _default_name() if client is None else node_name(client)
         self._way = NodeAddress(text("address", address), text("cluster", cluster), environment(environ))
+        self._names = several_nodes(address, others)
         self._events = Followers()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
         self._shell = self._made((name, number, client is not None), key)
@@ -81,7 +83,9 @@ class Connected(NotCopied):
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         """Return the shell that runs the core. The shell must not hold a reference to this client."""
-        return Shell(name, key, 2 * self._timeout, self._way.find_access, self._events.announce)
+        way, saved = self._way, NodeList(self._way, is_read=bool(self._names))
+        tell, limit = self._events.announce, 2 * self._timeout
+        return Shell(name, key, limit, way.find_access, tell, names=self._names, saved=saved)
 
     # --- opening and closing ----------------------------------------------------------------------------
 
@@ -105,7 +109,7 @@ class Connected(NotCopied):
 
     def _in_vain(self) -> Exception:
         line = self._core.line
-        return line.why or NodeNotFound(
+        return line.failure() or NodeNotFound(
             f"{line.address or 'The node'} did not answer within {self._timeout:g} s.",
             hint="Check that the node runs and is reachable at its address.",
         )

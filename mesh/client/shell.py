@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -14,7 +14,16 @@ from mesh.client.access import Access
 from mesh.client.around import Around, Cancellable, Timeout
 from mesh.client.core.client import ClientCore
 from mesh.client.core.client_context import ClientContext
-from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
+from mesh.client.core.effects import (
+    ClientEffect,
+    CloseConnection,
+    DialNode,
+    Find,
+    Report,
+    SaveNodes,
+    SendCommand,
+)
+from mesh.client.core.known_nodes import KnownNode
 from mesh.client.events import Event, log_event
 from mesh.client.oneloop import NotCopied, check_loop, not_open, running_loop
 from mesh.client.wired import Wired
@@ -52,14 +61,32 @@ class Carrier(Protocol):
         """Close all connections after the commands put on them have been sent."""
 
 
+class SavedList(Protocol):
+    """The saved list of nodes. `report(kind, text)` reports an event."""
+
+    def read(self, report: Callable[[str, str], None]) -> list[KnownNode]:
+        """Return the nodes to try when the named ones do not accept the client."""
+
+    def add(
+        self,
+        cluster: str,
+        nodes: Sequence[KnownNode],
+        has_own: bool,
+        wall: int,
+        report: Callable[[str, str], None],
+    ) -> None:
+        """Add nodes to the list; with `has_own`, the first one accepted this client, at `wall` (ns)."""
+
+
 Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]], Carrier]
 
 
 class Shell(NotCopied):
     """The runner of a client's core. The loop refers to the shell, so the shell must not refer to the client.
 
-    `find(home)` returns the node's address and credentials, `tell` receives events, and `carriers` creates
-    the carrier. `around` replaces this machine's clocks, and may have an outbox for the core.
+    `find(home, place)` returns a node's address and credentials, `tell` receives events, and `carriers`
+    creates the carrier. `around` replaces this machine's clocks, and may have an outbox for the core. `names`
+    are the nodes that the user named, if there are several; `saved` reads and writes the list of nodes.
     """
 
     def __init__(
@@ -67,20 +94,23 @@ class Shell(NotCopied):
         name: tuple[str, int, bool],
         key: StreamKey,
         timeout: float,
-        find: Callable[[str], Access],
+        find: Callable[[str, str], Access],
         tell: Callable[[Event], None],
         carriers: Carriers = Wired,
         around: Around | None = None,
+        names: Sequence[str] = (),
+        saved: SavedList | None = None,
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was opened
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
+        self._saved = saved
         self.context: ClientContext = ClientContext(
             self._promise, random.random, random.randbytes, self._wake
         )
         self.core: ClientCore = ClientCore(
-            self.context, name, key, timeout, None if around is None else around.outbox
+            self.context, name, key, timeout, None if around is None else around.outbox, names
         )
         self._carriers = carriers
         self._carrier: Carrier | None = None
@@ -101,6 +131,8 @@ class Shell(NotCopied):
         self._time, self._call_at = clock.time, clock.call_at
         self._carrier = self._carriers(self.loop, self.core, self._turn)
         self.context.now = self._time()
+        if self._saved is not None:
+            self.core.line.choice.saved = self._saved.read(self._report)
         await self.core.line.connect(waits)
 
     def close(self) -> None:
@@ -193,21 +225,27 @@ class Shell(NotCopied):
                         command = replace(command, wall=self.wall())
                     self._put(command, envelopes)
             case Report(kind, text):
-                event, line = Event(kind, text), self.core.line
-                self._tell(event)
-                log_event(event, line.name, line.home or line.address)
+                self._report(kind, text)
             case DialNode(key, access):
                 self._key, self._put = key, carrier.dial(key, access)
             case CloseConnection(key):
                 self._key = 0
                 carrier.hang_up(key)
-            case Find():
-                self._look_for_node(now)
+            case Find(place):
+                self._look_for_node(now, place)
                 self._plan(loop)
+            case SaveNodes(cluster, nodes, has_own):
+                if self._saved is not None:
+                    self._saved.add(cluster, nodes, has_own, self.wall(), self._report)
 
-    def _look_for_node(self, now: float) -> None:
+    def _report(self, kind: str, text: str) -> None:
+        event, line = Event(kind, text), self.core.line
+        self._tell(event)
+        log_event(event, line.name, line.home or line.address)
+
+    def _look_for_node(self, now: float, place: str) -> None:
         try:
-            access = self._find(self.core.line.home)
+            access = self._find(self.core.line.home, place)
         except MeshError as error:
             self.core.not_found(now, error)
         except OSError as error:

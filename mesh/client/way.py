@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mesh.client.access import Access, access
 from mesh.client.find import find_node
@@ -19,17 +19,21 @@ class NodeAddress:
     address: str | None
     cluster: str | None
     environ: Mapping[str, str]
+    elsewhere: dict[str, tuple[str, str | None]] = field(default_factory=dict)  # by name: address and mesh
 
-    def find_access(self, home: str) -> Access:
-        """Return the credentials for the node's current address; `home` names the last node of the client.
+    def find_access(self, home: str, place: str = "") -> Access:
+        """Return the credentials for the current address of the node `place`, an address or a name.
 
-        Raises: NodeNotFound, KeysRefused, DataDirRefused.
+        Without a `place`, the node is that of the client; `home` names the last one. Raises: NodeNotFound,
+        KeysRefused, DataDirRefused.
         """
-        place = find_node(self.address, self.environ, home)
+        wanted = place or self.address
+        wanted, cluster = self.elsewhere.get(wanted or "", (wanted, self.cluster))
+        found = find_node(wanted, self.environ, "" if place else home)
         try:
-            return access(place, self.cluster, self.environ)
+            return access(found, cluster, self.environ)
         except KeysRefused as error:
-            given = self.address or self.environ.get("MESH_URL") or ""
+            given = wanted or self.environ.get("MESH_URL") or ""
             if not may_be_node(given):
                 raise
             # A node of that name may start later, and a local node needs no keys.

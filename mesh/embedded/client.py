@@ -49,8 +49,8 @@ class Home:
         self.node.raise_if_ended()
         return self.node
 
-    def find_access(self, home: str) -> Access:
-        """Return the node's local socket as the client's address; `home` is ignored."""
+    def find_access(self, home: str, place: str = "") -> Access:
+        """Return the node's local socket as the client's address; the arguments are ignored."""
         return Access(self.node_thread().began.result().world.bound.ipc)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Carrier:
@@ -118,7 +118,7 @@ class NodeClient(Client):
                 raise type(error)(error.what, hint=ANOTHER, code=error.code) from None
             raise
 
-    async def _elsewhere(self) -> None:
+    async def _elsewhere(self, given: str | None) -> None:
         """Return None: the node is in this process."""
 
     async def close(self, *, drain: bool = True) -> None:

@@ -42,17 +42,21 @@ class Client(
     """
 
     @shows_options(client.connect)
-    def __init__(self, address: str | None = None, **options: Unpack[ConnectOptions]) -> None:
-        self._hold(client.connect(address, **options))
+    def __init__(self, address: str | None = None, *others: str, **options: Unpack[ConnectOptions]) -> None:
+        self._hold(client.connect(address, *others, **options))
 
 
 @shows_options(client.connect)
-def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Client:
+def connect(address: str | None = None, *others: str, **options: Unpack[ConnectOptions]) -> Client:
     """Create a blocking client of the node at `address`, to be used as a context manager.
+
+    A node that is full sends the client to another node of its mesh.
 
     Args:
         address: `tcp://…`, `ipc://…`, or the name of a node that runs here for this user, or that such a node
             knows. Default: `MESH_URL`, else the only node of this user on this machine.
+        others: Further nodes, at most 15, tried in this order if the first one does not accept the client.
+            After them, the client tries the nodes that it or earlier clients learned of.
         client: The client's name. Default: the user's name.
         session: A fixed session number, at least 1. Default: the node assigns one.
         timeout: Seconds to connect, 5 by default. If given, connecting also waits that long for a node that
@@ -69,10 +73,11 @@ def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Cl
 
     Raises:
         BadArgument, BadName, BadType: An argument is invalid.
-        NodeNotFound, KeysRefused, Refused: On entering: no such node, unusable keys, or the node refused.
+        NodeNotFound, KeysRefused, Refused: On entering: no such node, unusable keys, or the node refused. Of
+            several nodes, the last refusal counts; without any, NO_NODE lists each node with its reason.
 
     Example:
-        with mesh.sync.connect("heron", client="joe", timeout=10) as m:
+        with mesh.sync.connect("heron", "stork", client="joe", timeout=10) as m:
             print(m.name)
     """
-    return Client(address, **options)
+    return Client(address, *others, **options)

@@ -41,23 +41,27 @@ class ClientPlace(Protocol):
 class MemoryClient(Client):
     """A client of a node in memory, which it reaches without sockets."""
 
-    def __init__(self, place: ClientPlace, address: str | None, **options: Unpack[ConnectOptions]) -> None:
+    def __init__(
+        self, place: ClientPlace, address: str | None, *others: str, **options: Unpack[ConnectOptions]
+    ) -> None:
         self._place = place
         options["environ"] = {}
-        super().__init__(address, **options)
+        super().__init__(address, *others, **options)
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         place, address = self._place, self._way.address or ""
         around = MemoryLine(place)
 
-        def find(home: str) -> Access:
-            return Access(place.find(address or home))
+        def find(home: str, wanted: str) -> Access:
+            return Access(place.find(wanted or address or home))
 
-        shell = Shell(name, key, 2 * self._timeout, find, self._events.announce, around.carrier, around)
+        shell = Shell(
+            name, key, 2 * self._timeout, find, self._events.announce, around.carrier, around, self._names
+        )
         around.core = shell.core
         return shell
 
-    async def _elsewhere(self) -> None:
+    async def _elsewhere(self, given: str | None) -> None:
         return None
 
 

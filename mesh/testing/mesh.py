@@ -96,13 +96,14 @@ class Mesh:
     # --- clients ------------------------------------------------------------------------------------------
 
     @shows_options(Client.__init__)
-    def connect(self, address: str | None = None, **options: Unpack[ConnectOptions]) -> Client:
+    def connect(self, address: str | None = None, *others: str, **options: Unpack[ConnectOptions]) -> Client:
         """Create a client of the node named `address`; without a name, of the first node.
 
         This method can replace `mesh.connect` in a test: `monkeypatch.setattr(mesh, "connect", m.connect)`.
 
         Args:
             address: The name of a node. Default: the first node.
+            others: Names of further nodes, tried in this order if the first one does not accept the client.
             options: As for `mesh.connect`; `cluster` and `environ` are ignored.
 
         Returns:
@@ -114,7 +115,7 @@ class Mesh:
         """
         self._check_open()
         options.pop("cluster", None)
-        return MemoryClient(Inhabited(self), address, **options)
+        return MemoryClient(Inhabited(self), address, *others, **options)
 
     @property
     def published(self) -> list[Message]:

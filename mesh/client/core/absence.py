@@ -6,9 +6,26 @@ from collections.abc import Callable
 
 from mesh.client.core.client_context import Alarm, ClientContext
 from mesh.client.core.effects import Report
+from mesh.errors import MeshError, NodeNotFound
 
 AWAY = 5.0  # s without a node before the first report
 AWAY_AGAIN = 60.0  # s between later reports
+UNANSWERED = (
+    "Check that the node runs. If so, run `mesh why client NAME` on its machine: the node may have too many "
+    "connections (limits.connections)."
+)
+
+
+def unanswered(address: str, is_silent: bool) -> NodeNotFound:
+    """Return the error for an address without an answer; the connection was accepted if `is_silent`."""
+    what = "did not answer" if is_silent else "accepted no connection, or closed it without an answer"
+    return NodeNotFound(f"{address} {what}.", hint=UNANSWERED)
+
+
+def missing(node: str, why: MeshError | None, waiting: str) -> str:
+    """Return a text that names the unreachable node and what waits for it, or "" if nothing waits."""
+    reason = "" if why is None else f" ({why.what.rstrip('.')})"
+    return f"{node or 'the node'}{reason}; waiting for it: {waiting}" if waiting else ""
 
 
 class Absence:

@@ -33,7 +33,7 @@ class ClientCore:
     The shell passes each event with the time (s, of a monotonic clock), executes the effects of `tick`, and
     calls again when something is `due` or when it is woken. `name` is the client's name, its session number
     or 0, and whether the user chose the name. `timeout` limits a call, in s. Without an `outbox`, the core
-    creates one.
+    creates one. `names` are the nodes that the user named, if there are several.
     """
 
     def __init__(
@@ -43,13 +43,14 @@ class ClientCore:
         key: StreamKey,
         timeout: float,
         outbox: Outbox | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         self.context = context
         self._place = (b"", 0)  # uuid and boot of the last node
         self.is_over: bool = False  # closed for good
         self.stream: bytes = key.id
         self.line: NodeConnection = NodeConnection(
-            context, name, key, self._welcomed, self._objected, self._waiting
+            context, name, key, self._welcomed, self._objected, self._waiting, names
         )
         outbox = outbox or Outbox(4 << 20, 1024)
         self.sender: EnvelopeSender = EnvelopeSender(context, self.line, outbox)

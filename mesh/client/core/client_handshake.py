@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mesh.client.access import Access
 from mesh.client.core.framing import SPEAKS
+from mesh.client.core.node_choice import Place
 from mesh.client.operating import marks
 from mesh.errors import BadName, RemoteError
 from mesh.names import SessionName
@@ -34,10 +35,18 @@ class ClientHandshake:
         self._token = b""
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
+        self._is_visit = False  # the node dialed is another one than that of the session
 
-    def begin_handshake(self, access: Access, nonce: bytes) -> None:
-        """Begin the handshake of a new connection."""
-        self.access, self._nonces = access, (nonce, b"")
+    def may_visit(self, place: Place) -> bool:
+        """Return whether the client may go to another node than that of its session.
+
+        A client without a session may. One with a session waits for its node, as sessions do not move yet.
+        """
+        return not self._token
+
+    def begin_handshake(self, access: Access, nonce: bytes, is_visit: bool = False) -> None:
+        """Begin the handshake of a new connection; a visit requests a new session of another node."""
+        self.access, self._nonces, self._is_visit = access, (nonce, b""), is_visit and bool(self._token)
 
     def forget_session(self) -> None:
         """Request a new session with the next HELLO."""
@@ -45,6 +54,8 @@ class ClientHandshake:
 
     def hello(self, have: int, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
         """Return HELLO; `have` is the number of the last command received over the link."""
+        # The token, the boot and the number mean nothing to another node; they are kept for the own one.
+        is_visit = self._is_visit
         return c.Hello(
             (VERSION_MIN, VERSION_MAX),
             c.CLIENT,
@@ -52,11 +63,11 @@ class ClientHandshake:
             self._nonces[0],
             proof,
             client=self._client,
-            session=self._number,
+            session=self._wanted if is_visit else self._number,
             stream=self._stream.id,
-            token=self._token,
-            boot_seen=self.boot,
-            have=have,
+            token=b"" if is_visit else self._token,
+            boot_seen=0 if is_visit else self.boot,
+            have=0 if is_visit else have,
             passwd=self.access.passwd,
             key=self._stream.public,
             signature=signature,
@@ -91,13 +102,13 @@ class ClientHandshake:
         return None
 
     def adopt_session(self, w: c.Welcome) -> bool:
-        """Adopt the session that WELCOME assigns, and return whether the node has another boot.
+        """Adopt the session that WELCOME assigns, and return whether the node or its boot is another one.
 
         Raises: RemoteError for an invalid session name.
         """
         # A node that was killed may assign another number; the token is valid for that one.
         self._number = _number_in(w.session)
-        is_new = w.node.boot != self.boot
+        is_new = self._is_visit or w.node.boot != self.boot
         self._token, self.boot = w.token, w.node.boot
         return is_new
 

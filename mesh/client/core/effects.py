@@ -5,12 +5,26 @@ from __future__ import annotations
 from msgspec import Struct
 
 from mesh.client.access import Access
+from mesh.client.core.known_nodes import KnownNode
 from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 
 
 class Find(Struct, frozen=True, gc=False):
-    """Search for the node. The shell passes the result to `found` or `not_found`."""
+    """Search for a node. The shell passes the result to `found` or `not_found`.
+
+    `place` is the address or name of the node; "" is the one that the user named first, or the default.
+    """
+
+    place: str = ""
+
+
+class SaveNodes(Struct, frozen=True, gc=False):
+    """Add nodes to the saved list of a mesh. With `has_own`, the first one has accepted the client."""
+
+    cluster: str
+    nodes: tuple[KnownNode, ...]
+    has_own: bool
 
 
 class DialNode(Struct, frozen=True, gc=False):
@@ -41,4 +55,4 @@ class Report(Struct, frozen=True, gc=False):
     text: str
 
 
-ClientEffect = Find | DialNode | SendCommand | CloseConnection | Report
+ClientEffect = Find | SaveNodes | DialNode | SendCommand | CloseConnection | Report

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mesh.client.access import Access
-from mesh.client.core.absence import Absence
+from mesh.client.core.absence import Absence, missing, unanswered
 from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.client_handshake import ClientHandshake
 from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
+from mesh.client.core.node_choice import NodeChoice
+from mesh.client.core.saved_nodes import NodeSaving
 from mesh.client.core.standstill import Standstill
+from mesh.client.operating import marks
 from mesh.errors import Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
 from mesh.security.streamkey import StreamKey
@@ -26,10 +29,7 @@ LATE = 1.0  # s of delay that indicate a blocked loop
 STEADY = 10.0  # s after which a connection counts as stable
 REDIAL_MAX = 2.0  # s between attempts, at most
 SILENT = "silent"  # reason of a lost connection
-UNANSWERED = (
-    "Check that the node runs. If so, run `mesh why client NAME` on its machine: the node may have too many "
-    "connections (limits.connections)."
-)
+DRAINING, NO_BYE = "draining", c.Bye()  # a node that drains sends its clients to other nodes
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands about the connection
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 
@@ -40,7 +40,7 @@ class NodeConnection:
     Commands that do not concern the connection are handled by its owner. `welcomed(welcome, is_new_session)`
     is called when the connection is up, and `objected` when the node closes a working connection with a
     refusal other than SLOW_CONSUMER. `waiting` returns a text that counts the waiting calls and messages, or
-    "".
+    "". `names` are the nodes that the user named, if there are several.
     """
 
     is_up: bool
@@ -54,6 +54,7 @@ class NodeConnection:
         welcomed: Callable[[c.Welcome, bool], None],
         objected: Callable[[c.Refuse], None],
         waiting: Callable[[], str] = str,
+        names: Sequence[str] = (),
     ) -> None:
         self.name: str = ""  # of the session
         self.home: str = ""  # of the node
@@ -67,12 +68,18 @@ class NodeConnection:
         self.standstill: Standstill = Standstill()
         self._context = context
         self.handshake: ClientHandshake = ClientHandshake(name, stream)
+        self.choice: NodeChoice = NodeChoice(
+            names, stream.id, context.chance, self.handshake.may_visit, follows=not marks()
+        )
+        self._saving = NodeSaving(context, self.choice, is_at_once=bool(names))
         self._welcomed, self._objected, self._waiting = welcomed, objected, waiting
         self._strikes = 0  # hang-ups over this client in quick succession
         self._entered = self._heard = 0.0
         self._dials = self._attempt = 0
         self._waits = False
         self._is_answered = False  # a command has arrived
+        self._is_reported = False  # the failure of this dial was recorded
+        self._patience = PATIENCE
         self._alarm: Alarm | None = None
         self._rings = 0.0  # when the alarm is due
         self._absence = Absence(context, self._missing)
@@ -94,8 +101,12 @@ class NodeConnection:
         self.why, self._attempt = None, 0
         self._first = self._context.promise()
         self._absence.start_reports(self._context.now)
-        self._context.do(Find())
+        self._context.do(Find(self.choice.begin(self._context.now).place.text))
         return self._first
+
+    def failure(self) -> MeshError | None:
+        """Return why no node accepts the client; `None` if the only node that was dialed did not answer."""
+        return self.choice.summary() or self.why
 
     def send_command(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
         """Send a command; return False without a connection.
@@ -114,6 +125,7 @@ class NodeConnection:
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
         self._absence.cancel()
+        self._saving.cancel()
         self._break(Closed("The client is closed."))
 
     def leave_node(self) -> None:
@@ -131,21 +143,29 @@ class NodeConnection:
         self._dials += 1
         self.key = self._dials
         self._heard = self._context.now
-        self._is_answered = False
-        self.handshake.begin_handshake(access, self._context.dice(16))
+        self._is_answered = self._is_reported = False
+        self.choice.dialed(access.address)
+        self._patience = self.choice.patience(PATIENCE)
+        self.handshake.begin_handshake(access, self._context.dice(16), self.choice.is_visit)
         self._context.do(DialNode(self.key, access))
         self._context.do(SendCommand(self.key, self.handshake.hello(self.inlet.have)))
-        self._watch(PATIENCE)
+        self._watch(self._patience)
 
     def not_found(self, error: MeshError) -> None:
         """Handle a missing node, or missing keys for it, and search again later."""
         if self.is_closed:
             return
-        if self._waits and error.code == NodeNotFound.code:
+        if is_temporary := self._waits and error.code == NodeNotFound.code:
             self.why = error
-        else:
-            self._break(error)
+        self._fail(error, not is_temporary)
         self._search_again()
+
+    def _fail(self, error: MeshError, is_final: bool = False) -> None:
+        """Record why a place did not accept the client. If no other place can, `connect` fails."""
+        self._is_reported = True
+        self.choice.on_failed(error, is_final)
+        if is_final and self.choice.is_over(error.code):
+            self._break(self.choice.summary() or error)
 
     def _break(self, error: MeshError) -> None:
         if self._first is not None and not self._first.done():
@@ -154,7 +174,8 @@ class NodeConnection:
     def _search_again(self) -> None:
         self._attempt += 1
         wait = delay(max(self._attempt, self._strikes), self._context.chance(), low=0.05, high=REDIAL_MAX)
-        self._set(wait, lambda: self._context.do(Find()))
+        step = self.choice.next_step(self._context.now, wait)
+        self._set(step.wait, lambda: self._context.do(Find(step.place.text)))
 
     def _watch(self, seconds: float) -> None:
         self._set(seconds, self._time)
@@ -170,7 +191,7 @@ class NodeConnection:
 
     def _time(self) -> None:
         """Drop a connection that has been silent for too long; otherwise send a ping."""
-        limit = SILENCE if self.is_up else PATIENCE - 0.1
+        limit = SILENCE if self.is_up else self._patience - 0.1
         if self._context.now - self._rings > LATE:
             # This event loop was blocked and read nothing, so the node gets time until the next check.
             self._heard = max(self._heard, self._context.now - limit)
@@ -187,16 +208,13 @@ class NodeConnection:
             self._context.do(Report("blocked", line))
 
     def on_failed(self, error: Refused) -> None:
-        """Report a failed ZeroMQ handshake.
-
-        Only missing keys fail the promise of `connect`, because other errors may be temporary.
-        """
+        """Report a failed ZeroMQ handshake. Only missing keys are final; other errors may be temporary."""
         self.why = error
-        if error.code in AT_ONCE:  # other errors may be temporary
-            self._break(error)
+        self._fail(error, error.code in AT_ONCE)
         self._context.do(Report("refused", f"{error.what} [{error.code}]"))
 
-    def lose(self, why: str) -> None:
+    def lose(self, why: str, bye: c.Bye = NO_BYE) -> None:
+        """Close the connection, if there is one, and search for a node again."""
         if not self.key:
             return
         was_up, self.is_up = self.is_up, False
@@ -204,11 +222,15 @@ class NodeConnection:
             self._note_standstill()
         key, self.key = self.key, 0
         self._context.do(CloseConnection(key))
-        if not (self._is_answered or self.why or why == SILENT):
-            what = f"{self.address} accepted no connection, or closed it without an answer."
-            self.why = NodeNotFound(what, hint=UNANSWERED)
+        error = unanswered(self.address, is_silent=why == SILENT)
+        if not (self._is_answered or why == SILENT):
+            self.why = self.why or error
+        if not (was_up or self._is_reported):
+            self._fail(error)
         if was_up:
             self._attempt = 0
+            self._saving.cancel()
+            self.choice.on_lost(self._context.now, bye.reason == DRAINING, bye.forward)
             if self._context.now - self._entered > STEADY:
                 self._strikes = 0
             self._context.do(Report("disconnected", why))
@@ -216,15 +238,9 @@ class NodeConnection:
         self._search_again()
 
     def _missing(self) -> str:
-        """Return a text that names the unreachable node and counts the waiting calls and messages.
-
-        Return "" if nothing waits.
-        """
         is_first = self._first is not None and not self._first.done()
         waiting = ("connect()" if self._waits else "") if is_first else self._waiting()
-        node = self.home or self.address or "the node"
-        why = "" if self.why is None else f" ({self.why.what.rstrip('.')})"
-        return f"{node}{why}; waiting for it: {waiting}" if waiting else ""
+        return missing(self.home or self.address, self.why, waiting)
 
     # --- receiving --------------------------------------------------------------------------------------
 
@@ -244,15 +260,17 @@ class NodeConnection:
                 self._context.do(SendCommand(self.key, self.handshake.prove(command, self.inlet.have)))
             case c.Refuse():
                 self._on_refused(command, f"{self.address} refused")
-            case c.Who() | c.Bye():
+            case c.Who():
                 self.lose("the connection to the node was lost")
+            case c.Bye():
+                self.lose("the connection to the node was lost", command)
             case _:
                 raise RemoteError(
                     f"the node sent {type(command).__name__}, which connected clients do not accept"
                 )
 
     def _enter(self, w: c.Welcome) -> None:
-        if (refusal := self.handshake.check_welcome(w)) is not None:
+        if (refusal := self.handshake.check_welcome(w) or self.choice.check_key(w.node)) is not None:
             self._on_refused(refusal, f"This client refused {self.address}")
             return
         is_new = self.handshake.adopt_session(w) or w.next <= self.inlet.have
@@ -263,6 +281,8 @@ class NodeConnection:
         self.is_up = True
         self._attempt, self._entered, self.why = 0, self._context.now, None
         self._absence.cancel()
+        self.choice.on_welcome(self._context.now, w)
+        self._saving.on_welcome(w, self.address)
         self._watch(PING)
         self._welcomed(w, is_new)
         if self._first is not None and not self._first.done():
@@ -270,8 +290,9 @@ class NodeConnection:
 
     def _on_refused(self, r: c.Refuse, what: str) -> None:
         self.why = Refused(f"{what}: {r.reason}.", hint=r.hint, code=r.code)
-        if r.final:
-            self._break(self.why)
+        if not self.is_up:
+            self.choice.on_refused(self._context.now, r)
+            self._fail(self.why, r.final)
         self._context.do(Report("refused", f"{r.reason} [{r.code}]"))
         if self.is_up and r.code != SlowConsumer.code:
             self._strikes += 1

@@ -33,7 +33,7 @@ class Refusing:
             number = self.left[where].pop()
             raise OSError(number, f"error {number}")
 
-    def find(self, home: str) -> Access:
+    def find(self, home: str, place: str) -> Access:
         self._refuse("find")
         return Access("ipc:///nowhere")
 

@@ -94,7 +94,7 @@ class DeskBench:
 class LineBench(DeskBench):
     """A node connection, and what it reports to its owner."""
 
-    def __init__(self, named: bool = False) -> None:
+    def __init__(self, named: bool = False, *names: str) -> None:
         super().__init__()
         self.welcomed: list[tuple[c.Welcome, bool]] = []
         self.objections: list[c.Refuse] = []
@@ -104,6 +104,7 @@ class LineBench(DeskBench):
             KEY,
             lambda welcome, is_new: self.welcomed.append((welcome, is_new)),
             self.objections.append,
+            names=names,
         )
 
     def dialled(self, access: Access = ACCESS) -> Any:
