@@ -75,7 +75,7 @@ def examples(tmp_path: Path) -> list[Config]:
 
 
 def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
-    settings, balancing, queues, sites, nodes, contents, *row = examples
+    settings, balancing, queues, sites, nodes, contents, *row, limited = examples
     assert [(own.name, own.store) for own in queues.queues] == [
         ("orders/#", "sqlite:///var/lib/mesh/orders.db"),
         ("ticks", "memory"),
@@ -102,6 +102,8 @@ def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
         "DOMAIN NEWS and ContentGlob *loose*",
     ]
     assert [config.node.id for config in row] == ["bilbo", "frodo", "heron"]
+    assert limited.node.max_connections == 500
+    assert limited.node.address_max_connections == {limited.node.bind[0]: 400}
 
 
 class View:
@@ -128,7 +130,7 @@ class View:
 
 def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Config]) -> None:
     ends = [(Kind.FORWARD, "frodo"), (Kind.FORWARD, "heron"), (Kind.HERE, "")]
-    for config, (kind, node) in zip(examples[6:], ends, strict=True):
+    for config, (kind, node) in zip(examples[6:9], ends, strict=True):
         mapping = Mapping(config.node.id or "", rules(config), config.default_scope)
         decision = mapping.decide("some/key", "RUGBY_NEWS", View())
         assert (decision.kind, decision.node) == (kind, node)

@@ -12,11 +12,12 @@ from mesh.client.arguments import environment, seconds, several_nodes, text, who
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.client import ClientCore
+from mesh.client.core.fail_back import Wanted, fail_back_policy
 from mesh.client.events import Event, Followers
 from mesh.client.forgotten import closed_in_the_end
 from mesh.client.node_list import NodeList
 from mesh.client.oneloop import NotCopied, check_asyncio, check_loop, not_open
-from mesh.client.options import ConnectOptions, unknown_option
+from mesh.client.options import ConnectOptions, FailBackPolicy, unknown_option
 from mesh.client.pages import goes_on, joined
 from mesh.client.shell import Shell
 from mesh.client.way import NodeAddress
@@ -57,6 +58,7 @@ class Connected(NotCopied):
         codec: Codec | str = "json",
         patience: float | None = None,
         tracing: bool = False,
+        fail_back: FailBackPolicy = "never",
         **unknown: Never,
     ) -> None:
         if unknown:
@@ -73,7 +75,7 @@ class Connected(NotCopied):
         number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)
         name = _default_name() if client is None else node_name(client)
         self._way = NodeAddress(text("address", address), text("cluster", cluster), environment(environ))
-        self._names = several_nodes(address, others)
+        self._wanted = Wanted(several_nodes(address, others), fail_back_policy(fail_back))
         self._events = Followers()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
         self._shell = self._made((name, number, client is not None), key)
@@ -83,9 +85,9 @@ class Connected(NotCopied):
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         """Return the shell that runs the core. The shell must not hold a reference to this client."""
-        way, saved = self._way, NodeList(self._way, is_read=bool(self._names))
+        way, saved = self._way, NodeList(self._way, is_read=bool(self._wanted.names))
         tell, limit = self._events.announce, 2 * self._timeout
-        return Shell(name, key, limit, way.find_access, tell, names=self._names, saved=saved)
+        return Shell(name, key, limit, way.find_access, tell, wanted=self._wanted, saved=saved)
 
     # --- opening and closing ----------------------------------------------------------------------------
 

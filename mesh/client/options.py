@@ -13,10 +13,11 @@ from mesh.client.codecs import Codec
 from mesh.client.content import Headings
 
 DeliveryMode = Literal["one", "all"]
+FailBackPolicy = Literal["never", "when_idle"]
 
 
-class ConnectOptions(TypedDict, total=False):
-    """Options of `mesh.connect`."""
+class ClientOptions(TypedDict, total=False):
+    """Options of `mesh.connect` and `mesh.node`."""
 
     client: str | None
     session: int | None
@@ -28,7 +29,13 @@ class ConnectOptions(TypedDict, total=False):
     tracing: bool
 
 
-class NodeOptions(ConnectOptions, total=False):
+class ConnectOptions(ClientOptions, total=False):
+    """Options of `mesh.connect`."""
+
+    fail_back: FailBackPolicy
+
+
+class NodeOptions(ClientOptions, total=False):
     """Options of `mesh.node`."""
 
     data: str | os.PathLike[str] | None

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mesh.client.access import Access
 from mesh.client.around import Around, Cancellable, Timeout
-from mesh.client.core.client import ClientCore
+from mesh.client.core.client import ANY_NODE, ClientCore
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import (
     ClientEffect,
@@ -23,6 +23,7 @@ from mesh.client.core.effects import (
     SaveNodes,
     SendCommand,
 )
+from mesh.client.core.fail_back import Wanted
 from mesh.client.core.known_nodes import KnownNode
 from mesh.client.events import Event, log_event
 from mesh.client.oneloop import NotCopied, check_loop, not_open, running_loop
@@ -85,8 +86,8 @@ class Shell(NotCopied):
     """The runner of a client's core. The loop refers to the shell, so the shell must not refer to the client.
 
     `find(home, place)` returns a node's address and credentials, `tell` receives events, and `carriers`
-    creates the carrier. `around` replaces this machine's clocks, and may have an outbox for the core. `names`
-    are the nodes that the user named, if there are several; `saved` reads and writes the list of nodes.
+    creates the carrier. `around` replaces this machine's clocks, and may have an outbox for the core.
+    `wanted` has the nodes that the user named; `saved` reads and writes the list of nodes.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Shell(NotCopied):
         tell: Callable[[Event], None],
         carriers: Carriers = Wired,
         around: Around | None = None,
-        names: Sequence[str] = (),
+        wanted: Wanted = ANY_NODE,
         saved: SavedList | None = None,
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was opened
@@ -110,7 +111,7 @@ class Shell(NotCopied):
             self._promise, random.random, random.randbytes, self._wake
         )
         self.core: ClientCore = ClientCore(
-            self.context, name, key, timeout, None if around is None else around.outbox, names
+            self.context, name, key, timeout, None if around is None else around.outbox, wanted
         )
         self._carriers = carriers
         self._carrier: Carrier | None = None

@@ -56,7 +56,7 @@ class MemoryClient(Client):
             return Access(place.find(wanted or address or home))
 
         shell = Shell(
-            name, key, 2 * self._timeout, find, self._events.announce, around.carrier, around, self._names
+            name, key, 2 * self._timeout, find, self._events.announce, around.carrier, around, self._wanted
         )
         around.core = shell.core
         return shell

@@ -10,6 +10,7 @@ from mesh.client.core.cautious_resend import UNREADABLE
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, Report
 from mesh.client.core.envelope_sender import EnvelopeSender
+from mesh.client.core.fail_back import FailBack, Wanted
 from mesh.client.core.member import GroupMember
 from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.publisher import Publisher
@@ -26,6 +27,8 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope, runs
 from mesh.wire.limits import LETTERS, QUEUES, SERVICES
 
+ANY_NODE = Wanted()
+
 
 class ClientCore:
     """The core of a client, driven by its shell.
@@ -33,7 +36,7 @@ class ClientCore:
     The shell passes each event with the time (s, of a monotonic clock), executes the effects of `tick`, and
     calls again when something is `due` or when it is woken. `name` is the client's name, its session number
     or 0, and whether the user chose the name. `timeout` limits a call, in s. Without an `outbox`, the core
-    creates one. `names` are the nodes that the user named, if there are several.
+    creates one. `wanted` has the nodes that the user named.
     """
 
     def __init__(
@@ -43,14 +46,15 @@ class ClientCore:
         key: StreamKey,
         timeout: float,
         outbox: Outbox | None = None,
-        names: Sequence[str] = (),
+        wanted: Wanted = ANY_NODE,
     ) -> None:
         self.context = context
         self._place = (b"", 0)  # uuid and boot of the last node
         self.is_over: bool = False  # closed for good
+        self.fail_back: FailBack = FailBack(wanted.fail_back)
         self.stream: bytes = key.id
         self.line: NodeConnection = NodeConnection(
-            context, name, key, self._welcomed, self._objected, self._waiting, names
+            context, name, key, self._welcomed, self._objected, self._waiting, wanted.names
         )
         outbox = outbox or Outbox(4 << 20, 1024)
         self.sender: EnvelopeSender = EnvelopeSender(context, self.line, outbox)
