@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def flock(tmp_path: Path) -> Iterator[tuple[RunningNode, RunningNode, RunningNod
         stork = stack.enter_context(running("stork", beside=heron, options=one))
         egret = stack.enter_context(running("egret", beside=heron))
         for node in (heron, stork, egret):
-            until(lambda node=node: is_complete(node))
+            until(partial(is_complete, node))
         yield heron, stork, egret
 
 

@@ -74,7 +74,7 @@ def test_who_comes_back_too_late_has_lost_it_and_is_told_so() -> None:
                     await passing(net, job.ack())
                 await passing(net, again.ack())
 
-    def _nowhere(home: str) -> Any:
+    def _nowhere(home: str, place: str) -> Any:
         raise mesh.NodeNotFound("it is away.")
 
     run(scenario)
