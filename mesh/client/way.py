@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from mesh.client.access import Access, access
 from mesh.client.find import find_node
 from mesh.errors import BadName, KeysRefused, NodeNotFound
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
 from mesh.names import node_name
 from mesh.printable import typed
 
@@ -20,6 +22,7 @@ class NodeAddress:
     cluster: str | None
     environ: Mapping[str, str]
     elsewhere: dict[str, tuple[str, str | None]] = field(default_factory=dict)  # by name: address and mesh
+    _last: Access | None = None  # of the last node that was named or is the client's
 
     def find_access(self, home: str, place: str = "") -> Access:
         """Return the credentials for the current address of the node `place`, an address or a name.
@@ -30,8 +33,12 @@ class NodeAddress:
         wanted = place or self.address
         wanted, cluster = self.elsewhere.get(wanted or "", (wanted, self.cluster))
         found = find_node(wanted, self.environ, "" if place else home)
+        is_address = place.startswith("tcp://")
         try:
-            return access(found, cluster, self.environ)
+            it = access(found, cluster or (self._mesh() if is_address else None), self.environ)
+            if not is_address:
+                self._last = it
+            return it
         except KeysRefused as error:
             given = wanted or self.environ.get("MESH_URL") or ""
             if not may_be_node(given):
@@ -41,6 +48,14 @@ class NodeAddress:
             what = f"No node named {given!r} runs here, and {given} cannot be dialed as a host: {why}"
             hint = f"For a host, {_continued(error.hint)} For a node here: mesh up --id {typed(given)}"
             raise NodeNotFound(what, hint=hint) from error
+
+    def _mesh(self) -> str | None:
+        """Return the mesh with keys of the last node, which told the client of others; `None` if unknown."""
+        if self._last is None or self._last.cluster:
+            return self._last.cluster if self._last is not None else None
+        here = running_nodes(state_dir(self.environ))
+        address = self._last.address
+        return next((it["cluster"] for it in here if it["ipc"] == address and it["keyed"]), None)
 
 
 def _continued(sentence: str) -> str:

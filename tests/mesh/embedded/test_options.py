@@ -112,7 +112,7 @@ def test_its_timeout_is_that_of_any_client(timeout: Any) -> None:
 
 def test_its_client_takes_what_any_client_takes() -> None:
     node, sync, connect = (inspect.signature(f).parameters for f in (mesh.node, mesh.sync.node, mesh.connect))
-    assert not set(connect) - set(node) - {"address"}
+    assert not set(connect) - set(node) - {"address", "others", "fail_back"}
     assert all(node[name].default == connect[name].default for name in set(node) & set(connect))
     assert list(sync.values()) == list(node.values())
 

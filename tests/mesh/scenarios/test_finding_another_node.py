@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import pytest
 
 import mesh
 from mesh.errors import NodeNotFound, Refused
-from tests.mesh.running import RunningNode, running, until
+from mesh.security.joining import join, new_mesh, token_of
+from tests.mesh.running import RunningNode, _run, running, state_directory, until
 
 pytestmark = pytest.mark.slow
 
@@ -137,3 +139,30 @@ def test_a_damaged_list_is_reported_and_the_client_does_without_it(
 
     asyncio.run(scenario())
     assert json.loads(path.read_bytes())[0]["name"] == "heron"
+
+
+LOOPBACK = ("--bind", "127.0.0.1:0")
+life = contextmanager(_run)  # a node that is stopped at the end
+
+
+def test_in_a_mesh_with_keys_a_full_node_sends_clients_to_another_machine(tmp_path: Path) -> None:
+    file = tmp_path / "mesh.toml"
+    file.write_text("[node]\nmax_connections = 1\n")
+    with ExitStack() as stack:
+        here, there = (stack.enter_context(state_directory()) for _ in range(2))
+        cluster = f"test-{secrets.token_hex(4)}"
+        join(there, token_of(new_mesh(here, cluster), "node", 0), "")
+        new_mesh(here, "another")  # whose keys do not fit
+        one = (*LOOPBACK, "--config", str(file))
+        heron = stack.enter_context(life(RunningNode("heron", here, cluster, one)))
+        swan = stack.enter_context(
+            life(RunningNode("swan", there, cluster, (*LOOPBACK, "--peer", heron.tcp)))
+        )
+        until(lambda: '"swan"' in heron.mesh("ls", "--json").stdout)
+        with (
+            mesh.sync.connect("heron", client="ann", environ=heron.environ),
+            mesh.sync.connect("heron", client="joe", environ=heron.environ) as joe,
+        ):
+            assert joe.name.startswith("/node/swan/client/joe/") and joe.cluster == cluster
+            joe.publish("k", b"v")
+        assert json.loads(swan.mesh("get", "k", "--json").stdout)[0]["content"] == "v"
