@@ -152,6 +152,8 @@ class Admission(Component):
 
     def _admit_client(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
         session = self._clients.admit_client(conn, h)
+        if isinstance(session, Refuse) and session.code == "TOO_MANY_SESSIONS":
+            return self._room.redirect(conn, h, session)
         if not isinstance(session, Session):
             return session
         self._room.enter(conn)

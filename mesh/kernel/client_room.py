@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nlargest
 
+from msgspec.structs import replace
+
 from mesh.dialable import is_loopback
 from mesh.flow.rendezvous import ranked
 from mesh.kernel.context.component import Component
@@ -86,7 +88,8 @@ class ClientRoom(Component):
         is_operator = conn.trusted and OPERATOR in h.speaks
         if what := self._excess(conn.endpoint, RESERVE if is_operator else 0):
             self._context.counters.add_count("node_full")
-            return self._full(conn, h, what)
+            refusal = Refuse("NODE_FULL", what, "Close some clients of this node, or raise the limit.")
+            return self.redirect(conn, h, refusal)
         if session is not None or is_operator or (wait := self._rate.wait(self._context.clock.now)) == 0:
             return None
         self._context.counters.add_count("node_busy")
@@ -110,12 +113,14 @@ class ClientRoom(Component):
         nodes = (_as_seen(found[uuid][0], is_near) for uuid in order)
         return tuple(node for node in nodes if node is not None)[:OFFERED]
 
-    def _full(self, conn: Conn, h: Hello, what: str) -> Refuse:
+    def redirect(self, conn: Conn, h: Hello, refusal: Refuse) -> Refuse:
+        """Add the addresses of nodes with room to a refusal of a client for which this node has none."""
         # The operator's commands are for this node, and must not reach another one.
-        others = () if OPERATOR in h.speaks else self.others(conn, h.stream)
+        others = () if refusal.final or OPERATOR in h.speaks else self.others(conn, h.stream)
+        if not others:
+            return refusal
         forward = tuple(node.address for node in others)
-        hint = f"Dial a node with room: {forward[0]}." if forward else "Close some clients."
-        return Refuse("NODE_FULL", what, f"{hint} Or raise the limit.", forward=forward)
+        return replace(refusal, hint=f"Dial {others[0].name}: {forward[0]}. {refusal.hint}", forward=forward)
 
     def _excess(self, endpoint: str, reserve: int) -> str:
         """Return which limit has been reached, or "" if there is room."""

@@ -24,8 +24,7 @@ class Introduction(msgspec.Struct, frozen=True, array_like=True):
         boot: Number of this start of the node, below 2²². It grows with each start.
         address: TCP address of its ROUTER socket. `""`: it accepts no TCP connections.
         also: Addresses of the same socket on other interfaces, at most 8.
-        gossip: TCP address of its PUB socket. `tcp://*:PORT` is that port at the host where the node was
-            reached.
+        gossip: TCP address of its PUB socket. `tcp://*:PORT` is that port at the host that was reached.
         key: Public Ed25519 key, 32 bytes, in a mesh with keys.
         metadata: Texts by name that the node publishes about itself, at most 512 bytes. A map that is longer,
             or holds anything else, counts as empty. Only the node itself sends them.
@@ -54,8 +53,7 @@ class Hello(Command, frozen=True, tag=1):
         proof: Proof of the secret, 32 bytes. Only over TCP, in reply to a CHALLENGE.
         node: Of a node: its introduction.
         client: Of a client: its name, 1 to 64 of `A-Z a-z 0-9 _ . : -`, not beginning with `__sys__`.
-        session: Of a client: a well-known session number from 1 up, or 0 for a negative one that the node
-            chooses. After a reconnect: the number from WELCOME.
+        session: Of a client: a number from 1 up, 0 for a negative one that the node chooses, or WELCOME's.
         stream: Of a client: its stream id, 16 bytes, derived from `key`.
         token: Of a client: the token from WELCOME that resumes its session.
         boot_seen: Boot of the other end in the last WELCOME, to which `have` refers.
@@ -70,8 +68,7 @@ class Hello(Command, frozen=True, tag=1):
         process: Of a node: 16 bytes of its process: `born`, its start in ns since 1970 (8 bytes, big-endian)
             and 4 random bytes.
         speaks: Features of the sender.
-        named: Of a client: `false` if its name was generated. Such a client has no inbox other than its
-            session's.
+        named: Of a client: `false` if its name was generated. Then only its session has an inbox.
         site: Of a gateway: the site that it belongs to.
         wall: Clock of the sender, in ns since 1970. 0: not given.
     """
@@ -132,8 +129,7 @@ class Welcome(Command, frozen=True, tag=3):
         token: To a client: token that resumes this session.
         max_content: To a client: limit of the content of one message, in bytes.
         window: To a client: bytes of bodies, and envelopes, that may be unanswered.
-        nodes: To a node: other nodes. Empty in a mesh of more than 32. To a client: at most 8 other nodes
-            with room for it, the best one first.
+        nodes: Other nodes: to a node all, none in a mesh of more than 32; to a client at most 8 with room.
         signature: Signature of the proven text by the node's Ed25519 key, 64 bytes; without keys a MAC of 32
             bytes that only the node itself can check.
         passwd: To a node, in a mesh with keys: password of the dialing node, where that requires one.
@@ -167,8 +163,7 @@ class Welcome(Command, frozen=True, tag=3):
 class Refuse(Command, frozen=True, tag=4):
     """Refusal of a HELLO, or of a message that breaks the protocol. It ends the connection.
 
-    If `final` is false, dial again after a random delay that grows from 0.05 s to 2 s. Messages published
-    before stay published.
+    Unless `final`, dial again after a random delay that grows from 0.05 s to 2 s. Published messages stay.
 
     Attributes:
         code: Code of the reason.
@@ -178,8 +173,7 @@ class Refuse(Command, frozen=True, tag=4):
         proof: As in WELCOME, with the role `"refuser"`. Only over TCP without keys, after a CHALLENGE.
         process: With `SAME_UUID`: process of the refusing node, as in HELLO.
         key: With `SAME_UUID`, in a mesh with keys: its Ed25519 key, 32 bytes.
-        signature: With `SAME_UUID`: signature of the proven text by `key`, 64 bytes; without keys a MAC of 32
-            bytes.
+        signature: With `SAME_UUID`: signature of the proven text by `key`; without keys a MAC of 32 bytes.
         forward: To a client: addresses of other nodes that may accept it, the best one first, at most 8.
         certificate: To a client: empty, as sessions do not move yet.
         retry_ms: To a client: earliest time to dial this node again, in ms from now. 0: not given.

@@ -106,6 +106,14 @@ def test_a_full_node_names_another_one_with_room() -> None:
     assert refusal.forward == (b.address,) and b.address in refusal.hint
 
 
+def test_a_node_without_sessions_left_names_another_one_too() -> None:
+    a, b = pair(max_sessions=1)
+    joined(a, 1)
+    refusal = refuse(joined(a, 2))
+    assert (refusal.code, refusal.forward) == ("TOO_MANY_SESSIONS", (b.address,))
+    assert refuse(joined(a, 2, name="__sys__x")).forward == (), "it would be refused there, too"
+
+
 def test_a_full_node_sends_no_operator_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_room, "RESERVE", 0)
     a, _ = pair(max_connections=1)
