@@ -13,6 +13,7 @@ import pytest
 
 import mesh
 from mesh import sync
+from mesh.client.arguments import MOST_NODES, several_nodes
 from mesh.client.client import Client
 from mesh.errors import (
     BadArgument,
@@ -364,3 +365,33 @@ def test_trial_B1_what_is_the_meshs_own_is_refused_alone_and_what_is_published_b
             assert len(await m.get(pattern="good/#")) == 3
 
     asyncio.run(main())
+
+
+def test_several_nodes_are_named_by_texts_each_once() -> None:
+    assert several_nodes("heron", ()) == several_nodes(None, ()) == ()
+    assert several_nodes("heron", ("stork", "heron")) == ("heron", "stork")
+    assert len(several_nodes("n", tuple(f"n{n}" for n in range(MOST_NODES - 1)))) == MOST_NODES
+
+
+@pytest.mark.parametrize(
+    ("address", "others"),
+    [
+        (None, ("stork",)),
+        ("", ("stork",)),
+        ("heron", ("",)),
+        ("heron", (None,)),
+        ("heron", (7710,)),
+        ("heron", (b"stork",)),
+        ("heron", ("a\nb",)),
+        ("heron", (["stork"],)),
+        ("heron", ("x" * 5000,)),
+        ("heron", ("stork",) * MOST_NODES),
+    ],
+)
+def test_what_names_no_node_among_several_is_refused_at_the_call(
+    address: Any, others: tuple[Any, ...]
+) -> None:
+    with pytest.raises(BadArgument):
+        several_nodes(address, others)
+    with pytest.raises(BadArgument):
+        mesh.connect(address, *others)
