@@ -9,7 +9,9 @@ from mesh.config.source import ConfigFile, near_miss, values
 from mesh.errors import BadConfig, LocalError
 from mesh.mapping.checking import check_alternative
 from mesh.mapping.filters import VERSION, Filter, made
-from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
+from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, LONGEST_CACHED, PATTERN, XPATH, KeyRule, Rule
+
+Seconds = Annotated[float, Meta(ge=0, le=LONGEST_CACHED)]
 
 # Keys of [[nodes.NAME.master]]: the type, and a hint for wrong values. Defaults are those of `Rule`.
 RULE_KEYS: dict[str, tuple[Any, str]] = {
@@ -34,6 +36,8 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "told": (str, "Write the argument of the mapper as a text."),
     "backup": (bool, "Write true or false."),
     "dirty_read": (bool, "Write true or false."),
+    "cache_ttl": (Seconds, "Write seconds, such as cache_ttl = 60. 0 means no limit."),
+    "cache_linger": (Seconds, "Write seconds, such as cache_linger = 10. 0 means not at all."),
 }
 # A rule sets at least one of the keys in MATTERS.
 MATTERS = (

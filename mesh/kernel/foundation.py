@@ -82,7 +82,8 @@ class Foundation:
         censuses = self.censuses = Censuses(context, n)
 
         boot_of = n.directory.boot_of
-        router = self.router = Router(context, log, disks, boot_of, not mapping.is_plain, merging)
+        keeps_cache, ttls_of = not mapping.is_plain, mapping.cache_ttls
+        router = self.router = Router(context, log, disks, boot_of, keeps_cache, merging, ttls_of)
         ways = self.ways = OwnWays(context)
         questions = self.questions = PeerCalls(context, n)
         telling = self.telling = StateTopicStream(context, router)

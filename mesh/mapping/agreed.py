@@ -16,12 +16,14 @@ from mesh.discovery.state import Natural
 from mesh.errors import LocalError
 from mesh.mapping.checking import check_alternative, check_xpaths
 from mesh.mapping.filters import LONGEST
-from mesh.mapping.rules import KINDS, Rule
+from mesh.mapping.rules import KINDS, LONGEST_CACHED, Rule
 from mesh.names import node_name
 
 NODES = 4096  # in a list
 ALTERNATIVES = 1000  # of all its rules
 STRATA = 15  # highest stratum
+# Terms of a rule that the first releases do not know, with the value of a rule without the term.
+LATER: dict[str, object] = {"cache_ttl": 0.0, "cache_linger": 0.0}
 
 
 class RuleSet(NamedTuple):
@@ -75,7 +77,17 @@ NONE = Agreed()
 
 
 def packed(agreed: Agreed) -> bytes:
-    return msgspec.msgpack.encode(agreed)
+    """Return the list as it is stored and sent.
+
+    Terms in LATER are left out if unused, so that earlier releases read all lists that they can apply.
+    """
+    plain = msgspec.to_builtins(agreed)
+    for entry in plain.get("nodes", {}).values():
+        for rule in entry.get("rules") or ():
+            for term, unused in LATER.items():
+                if rule[term] == unused:
+                    del rule[term]
+    return msgspec.msgpack.encode(plain)
 
 
 def unpacked(value: bytes) -> Agreed:
@@ -118,6 +130,9 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
         raise bad(f"A rule of {name} has {name} itself as refid.")
     if rule.refid and not rule.stratum:
         raise bad(f"A rule of {name} has a refid, although its stratum 0 makes {name} the master.")
+    for term, seconds in (("cache_ttl", rule.cache_ttl), ("cache_linger", rule.cache_linger)):
+        if not 0 <= seconds <= LONGEST_CACHED:
+            raise bad(f"A rule of {name} has {term} = {seconds}; the limit is {LONGEST_CACHED:,.0f} s.")
     given = list(rule.alternatives())
     if len(given) > left:
         raise bad(f"The rules have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")

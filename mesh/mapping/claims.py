@@ -35,7 +35,10 @@ class RuleTerm:
     def claim(self) -> Claim:
         rule = self.rule
         by = f"{self.key}, as backup" if rule.backup else str(self.key)
-        return Claim(rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read)
+        return Claim(
+            rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read, rule.cache_ttl,
+            rule.cache_linger,
+        )  # fmt: skip
 
     def fits_key(self, key: str, document: Document) -> bool:
         return self.xpath.matches(document) if self.xpath is not None else matches(self.key.text, key)

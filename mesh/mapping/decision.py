@@ -106,7 +106,8 @@ class Claim:
     """A node's claim on a message by a rule.
 
     With `is_backup` the claim counts only while no other claim leads to a reachable node. With
-    `dirty_read` subscribers receive messages before the master accepts them.
+    `dirty_read` subscribers receive messages before the master accepts them. The terms of the cache are in s,
+    0 without one.
     """
 
     node: str
@@ -115,6 +116,8 @@ class Claim:
     by: str
     is_backup: bool = False
     dirty_read: bool = False
+    cache_ttl: float = 0.0
+    cache_linger: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

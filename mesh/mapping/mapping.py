@@ -48,6 +48,7 @@ class Mapping:
         self.has_several = has_several(rules)  # whether a message may have more than one master
         self.has_backups = any(rule.backup for rule in rules)
         self.has_dirty = any(rule.dirty_read for rule in rules)
+        self.has_cache_terms = any(rule.cache_ttl or rule.cache_linger for rule in rules)
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # a stream may have several
         self._claims = Claims(self.me, self.rules, self.scope)
         self.has_filters = bool(self._claims.tests)  # whether routes may depend on content
@@ -169,6 +170,21 @@ class Mapping:
             any(claim.node == node and claim.dirty_read for claim in self._claims_on(key, e))
             for key in e.keys
         )
+
+    def cache_ttls(self, e: Envelope) -> dict[str, float]:
+        """Return for each key how long a slave may cache its value, in s; keys without a limit are left out.
+
+        If several rules decide, the shortest time counts.
+        """
+        if not self.has_cache_terms:
+            return {}
+        ttls = ((key, [c.cache_ttl for c in self._claims_on(key, e) if c.cache_ttl]) for key in e.keys)
+        return {key: min(found) for key, found in ttls if found}
+
+    def cache_linger(self, kind: str, text: str, domain: str) -> float:
+        """Return for how many s a query continues after its last local subscriber, by its longest rule."""
+        parts = self._claims.of_query(kind, text, domain) if self.has_cache_terms else []
+        return max((claim.cache_linger for claims in parts for claim in claims), default=0.0)
 
     def is_kept(self, key: str, e: Envelope) -> bool:
         """Return whether this node is one of several that retain the topic for each other.

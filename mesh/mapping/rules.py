@@ -12,6 +12,7 @@ ANY_DOMAIN = "*"  # domain of a rule: any named domain
 # Kinds of keys of a rule, the most specific first. One kind decides alone for a message.
 EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY = "EXACT", "XPATH", "PATTERN", "DOMAIN", "FILTER", "*"
 KINDS = (EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY)
+LONGEST_CACHED = 86_400.0  # s, of `cache_ttl` and `cache_linger`
 OWN_MAPPER = "DomainToMaster"  # uses a rule's keys and filters
 
 
@@ -43,7 +44,8 @@ class Rule:
     of their own; filters of a key are in `given`. The two `accept_` settings count with default scope "local"
     only. A `mapper` other than OWN_MAPPER replaces keys and filters, with `told` as its argument. A `backup`
     is master only while all others are unreachable. With `dirty_read` local clients receive messages before
-    the node accepts them.
+    the node accepts them. A slave drops a cached value after `cache_ttl` s, and stays subscribed for
+    `cache_linger` s after its last local subscriber; 0 means no limit, and not at all.
     """
 
     node: str
@@ -62,6 +64,8 @@ class Rule:
     told: str = ""
     backup: bool = False
     dirty_read: bool = False
+    cache_ttl: float = 0.0
+    cache_linger: float = 0.0
 
     @property
     def is_master(self) -> bool:

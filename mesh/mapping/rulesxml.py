@@ -44,6 +44,8 @@ def _rule(rule: Rule) -> Iterator[str]:
         "acceptDefault": "" if rule.accept_default else "false",
         "acceptOtherDefault": "true" if rule.accept_other_default else "",
         "dirtyRead": "true" if rule.dirty_read else "",
+        "cacheTtl": _milliseconds(rule.cache_ttl),
+        "cacheLinger": _milliseconds(rule.cache_linger),
     }
     attributes = "".join(f" {name}={_quoted(value)}" for name, value in said.items() if value)
     yield f"<master{attributes}>"
@@ -52,6 +54,10 @@ def _rule(rule: Rule) -> Iterator[str]:
     else:
         yield from (f"  {_alternative(key)}" for key in rule.alternatives())
     yield "</master>"
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(max(1, round(1000 * seconds))) if seconds else ""
 
 
 def _alternative(key: KeyRule) -> str:

@@ -84,6 +84,10 @@ class Interests:
         """Return the requesters of the query: CLIENTS, STANDBY, and uuids of peers."""
         return set(self._wants.get(query, ()))
 
+    def requests(self, query: Query, by: bytes) -> int:
+        """Return the number of requests for `query` by the requester `by`."""
+        return self._wants[query][by] if query in self._wants else 0
+
     def add(self, query: Query, by: bytes) -> bool:
         """Count a request for `query` by the requester `by`, and return whether it is the first by `by`."""
         wants = self._wants.get(query)

@@ -81,6 +81,18 @@ def command() -> None:
 @click.option(
     "--refid", metavar="NAME", default="", help="With --stratum: NAME is the next hop to the master."
 )
+@click.option(
+    "--cache-ttl",
+    type=float,
+    metavar="S",
+    help="Let slaves cache a value for S seconds after its last message. Default: without a limit.",
+)
+@click.option(
+    "--cache-linger",
+    type=float,
+    metavar="S",
+    help="Let slaves stay subscribed for S seconds after their last subscriber left. Default: 0.",
+)
 @click.option("--add", is_flag=True, help="Add to the mesh-wide rules of the node instead of replacing them.")
 @click.option("--none", "is_none", is_flag=True, help="Give the node no rule, even if files have one.")
 @click.option(
@@ -134,7 +146,7 @@ def _check_usage(
     node: str | None, path: Path | None, xml: Path | None, rule: dict[str, Any], is_none: bool
 ) -> None:
     if node is None and (rule or is_none):
-        words = [f"--{LONG.get(name, name)}" for name in rule] + ["--none"] * is_none
+        words = [f"--{LONG.get(name, name).replace('_', '-')}" for name in rule] + ["--none"] * is_none
         rest = "; with --file or --xml, the file has all rules" if path or xml else ""
         raise click.UsageError(f"NODE is missing for {', '.join(words)}{rest}.")
     if sum(each is not None for each in (node, path, xml)) != 1:

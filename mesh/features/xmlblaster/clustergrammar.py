@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _ADDRESSES = ("address", "callback", "backupnode", "nameservice")
 _OF_QOS = (*_ADDRESSES, "queue", "securityService", "session", "persistent", "duplicateUpdates")
 _OF_QUEUE = ("type", "version", "maxEntries", "maxBytes", "maxEntriesCache", "maxBytesCache", "onOverflow")
+_OF_MASTER = (
+    "type", "version", "stratum", "refid", "refId", "acceptDefault", "acceptOtherDefault", "dirtyRead",
+    "cacheTtl", "cacheLinger",
+)  # fmt: skip
 # For each element its attributes and child elements.
 GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "clusternode": (("id", "maxConnections"), ("connect", "disconnect", "master", "state", "backupnode")),
@@ -34,10 +38,7 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "passwd": ((), ()),
     "nameservice": ((), ()),
     "backupnode": ((), ("clusternode",)),
-    "master": (
-        ("type", "version", "stratum", "refid", "refId", "acceptDefault", "acceptOtherDefault", "dirtyRead"),
-        ("key", "filter"),
-    ),
+    "master": (_OF_MASTER, ("key", "filter")),
     "key": (("queryType", "type", "oid", "domain"), ("filter",)),
     "filter": (("type", "version"), ()),
     "state": ((), ("cpu", "ram", "performance")),

@@ -17,12 +17,13 @@ from mesh.features.xmlblaster.clusterxml import texts, tree
 from mesh.features.xmlblaster.misprints import mended
 from mesh.features.xmlblaster.properties import Property
 from mesh.mapping.filters import MAPPERS, OURS, VERSION, Filter, made
-from mesh.mapping.rules import DOMAIN, EXACT, OWN_MAPPER, PATTERN, XPATH, KeyRule, Rule
+from mesh.mapping.rules import DOMAIN, EXACT, LONGEST_CACHED, OWN_MAPPER, PATTERN, XPATH, KeyRule, Rule
 from mesh.names import node_name
 
 if TYPE_CHECKING:
     from lxml import etree
 
+LONGEST = int(1000 * LONGEST_CACHED)  # ms
 KINDS = (EXACT, XPATH, PATTERN, DOMAIN)  # kinds of keys; PATTERN is not xmlBlaster's
 MOST, COUNTS = "maxConnections", 1_000_000
 SAME = {"GnuRegexFilter": "ContentRegex"}  # filters with another name here
@@ -160,6 +161,8 @@ class _Reader(ClusterText):
             "accept_default": self.truth(element, "acceptDefault", True),
             "accept_other_default": self.truth(element, "acceptOtherDefault", False),
             "dirty_read": self.truth(element, "dirtyRead", False),
+            "cache_ttl": self.number(element, "cacheTtl", 0, LONGEST) / 1000,
+            "cache_linger": self.number(element, "cacheLinger", 0, LONGEST) / 1000,
         }
         if mapper != OWN_MAPPER:
             told = "".join(map(str, element.itertext())).strip()

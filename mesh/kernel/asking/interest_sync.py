@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
+from mesh.flow.lifetimes import Lifetimes
 from mesh.kernel.asking.aims import TURN, Aims
 from mesh.kernel.asking.facts import Unwanted
 from mesh.kernel.asking.query_sources import QuerySources
@@ -21,12 +22,13 @@ from mesh.mapping.rules import Rule
 from mesh.reasons.reason import reason
 from mesh.reasons.verdict import EVERYONE
 from mesh.reasons.what import TOPIC, What
-from mesh.routing.interest import CLIENTS, Interests, PeerInterest
+from mesh.routing.interest import CLIENTS, OVER, Interests, PeerInterest
 from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
 from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES, XPATH
 from mesh.wire.replies import Reason
 
+LINGERING = 10_000  # queries that wait for a new subscriber, at most
 ASKED = 64  # queries of one topic that are examined
 
 
@@ -52,6 +54,7 @@ class InterestSync(Component):
         self._neighbours = neighbours
         self._slow = slow
         self._aims = Aims(self.targets)
+        self._lingering = Lifetimes[Query]()  # queries without a subscriber here
         self._is_spent = False  # the budget is used up until the next tick
         self._before: dict[Hashable, list[Query]] = {}  # queries of an earlier process, by row
         self._asked_again: set[bytes] = set()  # peers to which these were sent again
@@ -84,7 +87,9 @@ class InterestSync(Component):
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
         """Add one request of a requester for a query, and send the query to its targets if needed."""
-        if self.interests.add(query, by):
+        if by == CLIENTS and self._lingering.forget_key(query):  # its last request still counts
+            self.catch_up(query)
+        elif self.interests.add(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) - {by})
         else:
             self.catch_up(query)
@@ -92,8 +97,19 @@ class InterestSync(Component):
     def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
         """Drop one request of a requester for a query.
 
-        After the requester's last request for the query, the fact Unwanted is published.
+        After the requester's last request for the query, the fact Unwanted is published. The last request of
+        the clients is dropped later if a rule has `cache_linger`.
         """
+        if by == CLIENTS and self.interests.requests(query, by) == 1:
+            linger = self._mapping.cache_linger(query.kind, query.text, query.domain)
+            if linger:
+                self._lingering.begin(query, linger, self._context.clock.now)
+                if len(self._lingering) > LINGERING:
+                    self._drop_request(self._lingering.pop_oldest(), by)
+                return
+        self._drop_request(query, by)
+
+    def _drop_request(self, query: Query, by: bytes) -> None:
         if self.interests.remove_request(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
             self._context.facts.publish_fact(Unwanted(query))
@@ -104,6 +120,10 @@ class InterestSync(Component):
         targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
         self._send_interests(self.interests.aim(query, targets, self._context.clock.now))
         self._wake()
+
+    def on_second(self) -> None:
+        for query in self._lingering.pop_over(self._context.clock.now, OVER):
+            self._drop_request(query, CLIENTS)
 
     def features(self) -> Sequence[str]:
         return (XPATH,)

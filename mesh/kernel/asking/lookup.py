@@ -237,7 +237,7 @@ class Lookup(Component):
         if query.kind != "exact":
             return None
         for domain in [query.domain] if query.domain else self._cache.values.domains(query.text):
-            last = self._cache.values.get(query.text, domain)
+            last = self._cache.get(query.text, domain, self._context.clock.now)
             hop = self._covered_by(last.envelope, query.text) if last is not None else None
             if last is None or hop is None or last.is_void(self._context.clock.believed):
                 continue
@@ -253,7 +253,7 @@ class Lookup(Component):
         for value in found.values:
             key, domain = value.envelope.keys[0], value.envelope.domain
             if value.source != self._context.me.name and self._covered_by(value.envelope, key) is not None:
-                self._cache.store_value(value.envelope)
+                self._cache.store_value(value.envelope, self._context.clock.now)
                 self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
@@ -266,7 +266,7 @@ class Lookup(Component):
             key, domain = last.key, last.envelope.domain
             if not self._demand.interests.matching(key, domain, last.envelope.xml):
                 self._cache.forget_query(Query("exact", key, domain))
-                self._cache.values.remove_value(key, domain)
+                self._cache.remove_value(key, domain)
 
     def _is_known(self, value: Envelope, key: str) -> bool:
         wanted = self._demand.interests.matching(key, value.domain, value.xml)

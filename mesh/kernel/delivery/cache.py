@@ -2,35 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from mesh.flow.bounded import Bounded
+from mesh.flow.lifetimes import Lifetimes
 from mesh.routing.retained import Retained
+from mesh.routing.retained_value import RetainedValue
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, Envelope
 
 KNOWN = 100_000  # remembered queries, and remembered domains
+SWEPT = 10_000  # values that expire in one second, at most
 
 
 class Cache:
-    """Cached values, the queries for which they are complete, and the domains of published topics."""
+    """Cached values, the queries for which they are complete, and the domains of published topics.
 
-    def __init__(self, size: int) -> None:
-        self.values = Retained(size)
+    `ttls_of(envelope)` returns, by key, for how many s a value may be cached; keys without a limit are left
+    out.
+    """
+
+    def __init__(
+        self, size: int, ttls_of: Callable[[Envelope], Mapping[str, float]] = lambda envelope: {}
+    ) -> None:
+        self.values = Retained(size, self._evicted)
+        self._ttls_of = ttls_of
+        self._lives = Lifetimes[tuple[str, str]]()  # of values, by (key, domain)
         self.life = 0  # number of times the cache was emptied
         # Queries that were answered since the cache was emptied. For these the cache has the latest values,
         # whatever the clocks of publishers; for other topics it may lack newer values.
         self._known: set[Query] = set()
         self._domains = Bounded[str, str](KNOWN)  # key -> domain of published messages
 
-    def store_value(self, envelope: Envelope) -> None:
+    def store_value(self, envelope: Envelope, now: float) -> None:
         """Store a value of another master's topic, or erase the topic."""
         if envelope.flags & ERASED:
-            self.values.remove_value(envelope.keys[0], envelope.domain)
-        else:
-            self.values.retain_last(envelope)
+            self.remove_value(envelope.keys[0], envelope.domain)
+            return
+        self.values.retain_last(envelope)
+        for key, ttl in self._ttls_of(envelope).items():
+            self._lives.begin((key, envelope.domain), ttl, now)
+
+    def remove_value(self, key: str, domain: str) -> None:
+        self._lives.forget_key((key, domain))
+        self.values.remove_value(key, domain)
+
+    def get(self, key: str, domain: str, now: float) -> RetainedValue | None:
+        """Return the value of a topic unless its time in the cache is over."""
+        return None if self._lives.is_over((key, domain), now) else self.values.get(key, domain)
+
+    def expire(self, now: float) -> None:
+        """Discard values whose time in the cache is over, at most SWEPT."""
+        for key, domain in self._lives.pop_over(now, SWEPT):
+            self.values.remove_value(key, domain)
+
+    def _evicted(self, gone: list[RetainedValue]) -> None:
+        for value in gone:
+            if self.values.get(value.key, value.envelope.domain) is None:
+                self._lives.forget_key((value.key, value.envelope.domain))
 
     def empty(self) -> None:
         """Discard the values and the known queries, as newer values may have been missed."""
         self.values.clear()
+        self._lives.clear()
         self._known.clear()
         self.life += 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import dropwhile
 
 from mesh.kernel.context.node_context import NodeContext
@@ -14,6 +14,7 @@ from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
+from mesh.wire.envelope import Envelope
 
 # Law 1: an item is sent to no node that it has passed since its master.
 # Law 2: a subscription receives no item that its master had accepted before the subscription began.
@@ -24,7 +25,7 @@ class ItemRelay:
     """The relayed items of other masters, the peers that receive them, and the cache of their values.
 
     `clients` are the subscriptions of this node's clients. `boot_of(master)` returns the boot of a node, 0 if
-    unknown.
+    unknown. `ttls_of` is that of the cache.
     """
 
     def __init__(
@@ -34,9 +35,10 @@ class ItemRelay:
         deliveries: Deliveries,
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
+        ttls_of: Callable[[Envelope], Mapping[str, float]],
     ) -> None:
         self.peers = SubscriptionIndex[PeerFeed]()
-        self.cache = Cache(context.settings.topics_bytes)
+        self.cache = Cache(context.settings.topics_bytes, ttls_of)
         self.keeps_cache = keeps_cache
         self._clients = clients
         self._offer = deliveries.offer_all
@@ -58,7 +60,7 @@ class ItemRelay:
         if self.keeps_cache and self._is_void(stored):
             self.cache.empty()
         elif self.keeps_cache:
-            self.cache.store_value(envelope)
+            self.cache.store_value(envelope, self._context.clock.now)
         # Only hops since the master, at stratum 0: a node before it may have subscribers too.
         visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
         targets += [

@@ -44,7 +44,7 @@ STREAM_KEPT = 24 * 3600.0  # s that an idle stream is remembered
 class Router(Component):
     """Component with the log of this node, and the subscriptions of clients and peers.
 
-    `boot_of(master)` returns the boot of a node, 0 if unknown.
+    `boot_of(master)` returns the boot of a node, 0 if unknown. `cache_ttls_of` is `ttls_of` of the cache.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Router(Component):
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
         merging: Merging,
+        cache_ttls_of: Callable[[Envelope], Mapping[str, float]] = lambda envelope: {},
     ) -> None:
         receivers = self.receivers = Receivers(context, merging)
         self.clients, self.peers, self.groups = receivers.clients, receivers.peers, receivers.groups
@@ -65,7 +66,7 @@ class Router(Component):
         self.pacing, self.joining = deliveries.pacing, deliveries.joining
         self._deliver, self._offer = deliveries.deliver, deliveries.offer_all
         self._on_committed = deliveries.on_committed
-        self.items = ItemRelay(context, self.clients, deliveries, boot_of, keeps_cache)
+        self.items = ItemRelay(context, self.clients, deliveries, boot_of, keeps_cache, cache_ttls_of)
         self.relays, self.cache, self.ruled = self.items.peers, self.items.cache, self.items.ruled
         self.relay = self.items.relay
         self.busy = BusyTopics()
@@ -90,6 +91,7 @@ class Router(Component):
 
     def on_second(self) -> None:
         self.log.forget_idle(self._context.clock.now - STREAM_KEPT)
+        self.cache.expire(self._context.clock.now)
 
     def flush(self) -> None:
         if self.pacing:

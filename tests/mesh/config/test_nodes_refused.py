@@ -111,6 +111,13 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("", 0, "[[nodes.a.master]] has no condition, so it matches no message. Add one of domai"),
         ("stratum = 1\nrefid = 'heron'", 0, "[[nodes.a.master]] has no condition"),
         ("domains = []\nkeys = []", 0, "[[nodes.a.master]] has no condition"),
+        # terms of the cache
+        ("keys = ['k']\ncache_ttl = -1", 2, "cache_ttl = -1 is invalid: Expected `float` >= 0"),
+        ("keys = ['k']\ncache_ttl = '60'", 2, "Expected `float`, got `str`. Write seconds, such as cache"),
+        ("keys = ['k']\ncache_ttl = nan", 2, "cache_ttl = nan is invalid"),
+        ("keys = ['k']\ncache_linger = inf", 2, "cache_linger = inf is invalid: Expected `float` <= 86400.0"),
+        ("keys = ['k']\ncache_linger = 86_401", 2, "Expected `float` <= 86400.0. Write seconds"),
+        ("cache_ttl = 5", 0, "[[nodes.a.master]] has no condition"),
         # domains and keys
         ("domains = ['D', 'RUGBY*']", 1, "The domain 'RUGBY*' is invalid: only a whole \"*\" is a wi"),
         ("domains = ['**']", 1, "The domain '**' is invalid: only a whole \"*\" is a wildcard. Name ea"),

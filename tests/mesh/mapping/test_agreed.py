@@ -11,6 +11,7 @@ import pytest
 from mesh.errors import LocalError
 from mesh.mapping.agreed import (
     ALTERNATIVES,
+    LATER,
     NODES,
     NONE,
     NOTHING,
@@ -43,6 +44,24 @@ def test_a_list_is_read_as_it_was_written() -> None:
     assert agreed.with_("a", NOTHING).with_("b", NOTHING).with_("c", NOTHING) == NONE
 
 
+def test_terms_of_later_releases_are_left_out_unless_they_are_used() -> None:
+    plain = of(a=(Rule("a", domains=("D",)),))
+    terms = msgspec.msgpack.decode(packed(plain))["nodes"]["a"]["rules"][0]
+    assert list(terms)[-1] == "dirty_read", "an earlier release refuses terms that it does not know"
+    cached = of(a=(Rule("a", domains=("D",), cache_ttl=5.0),))
+    terms = msgspec.msgpack.decode(packed(cached))["nodes"]["a"]["rules"][0]
+    assert (terms["cache_ttl"], "cache_linger" in terms) == (5.0, False)
+    assert unpacked(packed(cached)) == cached
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 86_401.0])
+@pytest.mark.parametrize("term", ["cache_ttl", "cache_linger"])
+def test_an_impossible_time_in_the_cache_is_refused(term: str, seconds: float) -> None:
+    rule: Any = {term: seconds}
+    with pytest.raises(LocalError, match=f"A rule of a has {term} = "):
+        unpacked(packed(of(a=(Rule("a", domains=("D",), **rule),))))
+
+
 @pytest.mark.parametrize(
     ("agreed", "rules", "known", "denied"),
     [
@@ -63,7 +82,8 @@ def test_what_all_share_stands_in_the_place_of_what_a_file_says(
 
 def plain(**fields: Any) -> bytes:
     """Return a shared list with one rule of node a, which has these other fields."""
-    rule = {**msgspec.to_builtins(B), "node": "a", **fields}
+    terms = {term: value for term, value in msgspec.to_builtins(B).items() if term not in LATER}
+    rule = {**terms, "node": "a", **fields}
     return msgspec.msgpack.encode({"nodes": {"a": {"rules": [rule]}}})
 
 
@@ -78,6 +98,8 @@ def plain(**fields: Any) -> bytes:
         (plain(stratum=2**63), "stratum"),
         (plain(stratum=-1), "stratum"),
         (plain(stratum=16), "stratum"),
+        (plain(cache_ttl="5"), "cannot be read"),
+        (plain(cache_ttl=0.0), "newer release"),
         (plain(domains="NEWS"), "cannot be read"),
         (plain(domains=["N*"]), "wildcard"),
         (plain(keys=["a/#"]), "key"),

@@ -57,6 +57,8 @@ class Mesh:
         (["heron", "--key", "k", "--stratum", "2", "--refid", "b"], (Rule("heron", 2, (), ("k",), "b"),)),
         (["heron", "--xpath", "//x"], (Rule("heron", xpaths=("//x",)),)),
         (["heron", "--none"], ()),
+        (["heron", "--domain", "A", "--cache-ttl", "60", "--cache-linger", "0.5"],
+         (Rule("heron", domains=("A",), cache_ttl=60.0, cache_linger=0.5),)),
     ],
 )  # fmt: skip
 def test_a_node_is_given_rules(given: Given, words: list[str], rules: Any, capsys: Capture) -> None:
@@ -65,6 +67,13 @@ def test_a_node_is_given_rules(given: Given, words: list[str], rules: Any, capsy
     assert mesh.agreed.nodes == {"heron": AgreedNode(rules, True)} and mesh.agreed.base == 5
     assert (mesh.said["was"], mesh.said["force"], mesh.row.stamp, mesh.row.key) == (5, False, 7, b"")
     assert "no answer in time, notified again later: frodo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "86401", "1e400"])
+def test_an_impossible_time_in_the_cache_is_refused(given: Given, seconds: str, capsys: Capture) -> None:
+    mesh = Mesh(given)
+    assert main(["rule", "set", "heron", "--domain", "A", "--cache-ttl", seconds]) == 2
+    assert mesh.said == {} and "cache_ttl = " in capsys.readouterr().err
 
 
 def test_all_nodes_of_a_file_are_given_theirs_at_once_and_others_are_left_as_they_are(

@@ -1,7 +1,17 @@
 """The cache of a slave: the values that it may answer with, and those that it must not keep."""
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mesh.kernel.asking import interest_sync
+from mesh.kernel.delivery.cache import Cache
+from mesh.mapping.rules import Rule
 from mesh.wire.commands import Call
-from tests.mesh.kernel.masters import RUGBY, cluster
+from mesh.wire.envelope import ERASED, Envelope
+from tests.mesh.envelopes import envelope
+from tests.mesh.kernel.masters import RUGBY, RULES, cluster
 from tests.mesh.kernel.several import several
 
 
@@ -190,3 +200,108 @@ def test_trial_D_what_a_master_has_lost_is_not_in_the_cache_of_those_behind_a_wa
     c.net.until(lambda: heard.contents == [b"1", b"2"])
     assert joe.get("k", domain=RUGBY) == joe.get("k", domain=RUGBY, fresh=True) == []
     assert heard.dropped == 0, "how much it missed nobody knows"
+
+
+def rules_of(node: str, **terms: Any) -> dict[str, tuple[Rule, ...]]:
+    """Return the rules of the cluster, with terms of the cache in all rules of one node."""
+    return {**RULES, node: tuple(replace(rule, **terms) for rule in RULES[node])}
+
+
+def stored(key: str, sent: int, flags: int = 0) -> Envelope:
+    return envelope(key, [b"x" * 100], sent=sent, flags=flags)
+
+
+def test_a_value_is_kept_as_long_as_its_rule_says_since_the_last_message_of_its_topic() -> None:
+    cache = Cache(10_000, lambda e: {key: 5.0 for key in e.keys if key != "kept"})
+    for sent, now in ((1, 0.0), (2, 3.0)):
+        cache.store_value(stored("k", sent), now)
+    cache.store_value(stored("kept", 3), 0.0)
+    assert cache.get("k", "", 7.9) is not None
+    assert cache.get("k", "", 8.0) is None and len(cache.values) == 2, "it is gone before the sweep"
+    cache.expire(8.0)
+    assert cache.values.keys() == ["kept"]
+    assert cache.get("kept", "", 1e9) is not None
+
+
+def test_what_was_erased_evicted_or_emptied_has_no_time_left_that_a_later_value_could_inherit() -> None:
+    cache = Cache(1_200, lambda e: dict.fromkeys(e.keys, 5.0) if e.sent < 10 else {})
+    cache.store_value(stored("erased", 1), 0.0)
+    cache.store_value(stored("erased", 2, ERASED), 0.0)
+    for key in ("evicted", "a", "b"):  # two values fit
+        cache.store_value(stored(key, 3), 0.0)
+    assert cache.get("evicted", "", 0.0) is None
+    cache.store_value(stored("evicted", 10), 1.0)
+    cache.store_value(stored("erased", 10), 1.0)
+    assert cache.get("evicted", "", 99.0) is not None and cache.get("erased", "", 99.0) is not None
+    cache.store_value(stored("a", 4), 0.0)
+    cache.empty()
+    cache.store_value(stored("a", 10), 1.0)
+    assert cache.get("a", "", 99.0) is not None
+
+
+def test_a_slave_asks_its_master_again_when_the_time_of_its_copy_is_over() -> None:
+    c = cluster("heron", "frodo", "bilbo", rules=rules_of("bilbo", cache_ttl=20.0))
+    joe, out = c.client("bilbo"), c.client("heron", "out")
+    heard = joe.subscribed("k", domain=RUGBY)
+    out.publish("k", b"1", domain=RUGBY)
+    c.net.until(lambda: heard.contents == [b"1"])
+    c.net.run(5)  # all nodes have met
+    for seconds, source in ((0, "heron"), (15, "bilbo"), (10, "heron"), (1, "bilbo")):
+        c.net.run(seconds)
+        assert [m.content for m in joe.get("k", domain=RUGBY)] == [b"1"]
+        assert joe.sources == [[source, None]]
+    c["frodo"].close()
+    c.net.run(30)
+    assert joe.get("k", domain=RUGBY) == [] and joe.sources == "MASTER_AWAY"
+    assert c["bilbo"].metric("cached_topics") == 0
+
+
+def test_a_slave_stays_subscribed_for_a_while_after_its_last_subscriber() -> None:
+    c = cluster("heron", "frodo", "bilbo", rules=rules_of("bilbo", cache_linger=20.0))
+    joe, out = c.client("bilbo"), c.client("heron", "out")
+    joe.subscribed("link", domain=RUGBY)
+    c.net.run(5)  # all nodes have met
+    heard = joe.subscribed("k", domain=RUGBY)
+    joe.unsubscribe(heard)
+    c.net.run(10)
+    for content, source in ((b"0", "heron"), (b"1", "bilbo")):
+        out.publish("k", content, domain=RUGBY)
+        out.settled()
+        c.net.run(1)
+        assert [m.content for m in joe.get("k", domain=RUGBY)] == [content]
+        assert joe.sources == [[source, None]], "the second one has come without a subscriber"
+    again = joe.subscribed("k", domain=RUGBY)
+    c.net.run(15)  # 26 s after the first one left
+    out.publish("k", b"2", domain=RUGBY)
+    c.net.until(lambda: again.contents == [b"1", b"2"])
+    assert c["frodo"].metric("upstream_queries") == 2
+    joe.unsubscribe(again)
+    c.net.run(15)
+    assert c["frodo"].metric("upstream_queries") == 2
+    c.net.run(10)
+    assert c["heron"].metric("upstream_queries") == c["frodo"].metric("upstream_queries") == 1
+    assert c["bilbo"].metric("cached_topics") == 0
+    assert [m.content for m in joe.get("k", domain=RUGBY)] == [b"2"]
+    assert joe.sources == [["heron", None]]
+
+
+def test_a_subscription_whose_last_request_is_kept_is_not_kept_by_two() -> None:
+    c = cluster("heron", "frodo", rules=rules_of("frodo", cache_linger=20.0))
+    joe = c.client("frodo")
+    one, two = joe.subscribed("k", domain=RUGBY), joe.subscribed("k", domain=RUGBY)
+    joe.unsubscribe(one)
+    c.net.run(30)
+    assert c["heron"].metric("upstream_queries") == 1, "the other one subscribes still"
+    joe.unsubscribe(two)
+    c.net.run(30)
+    assert c["heron"].metric("upstream_queries") == 0
+
+
+def test_only_so_many_queries_wait_for_a_new_subscriber(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interest_sync, "LINGERING", 2)
+    c = cluster("heron", "frodo", rules=rules_of("frodo", cache_linger=1000.0))
+    joe = c.client("frodo")
+    for key in ("a", "b", "c"):
+        joe.unsubscribe(joe.subscribed(key, domain=RUGBY))
+    c.net.run(2)
+    assert c["heron"].metric("upstream_queries") == 2

@@ -26,7 +26,9 @@ class Stage:
         clients.plan.return_value = [(feed, None)]
         context: Any = Mock()
         context.settings.topics_bytes = 10_000
-        self.items = ItemRelay(context, clients, self.deliveries, lambda master: boot, keeps_cache)
+        self.items = ItemRelay(
+            context, clients, self.deliveries, lambda master: boot, keeps_cache, Mock(return_value={})
+        )
         self.items.peers = peers = Mock()
         peers.plan.return_value = [(Mock(owner=owner), None) for owner in owners]
         self.items.cache = self.cache = Mock()
