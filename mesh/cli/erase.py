@@ -16,15 +16,23 @@ from mesh.printable import typed
     metavar="NAME",
     help="Erase the topic only in the domain NAME. Default: in every domain where the node knows the topic.",
 )
+@click.option("--silent", is_flag=True, help="Notify no subscriber.")
+@click.option(
+    "--history-only",
+    is_flag=True,
+    help="Delete only the retained values. The topic remains for its subscribers.",
+)
 @options.timeout
 @options.url
-def command(key: str, domain: str | None, timeout: float | None, url: str | None) -> int:
+def command(
+    key: str, domain: str | None, silent: bool, history_only: bool, timeout: float | None, url: str | None
+) -> int:
     """Erase the topic KEY with its retained value, and notify its subscribers.
 
     The key is printed. Exit code 1: the topic does not exist.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
-        erased = m.erase(key, domain=domain)
+        erased = m.erase(key, domain=domain, silent=silent, history_only=history_only)
     if erased:
         print_data(erased)
     if not erased:

@@ -15,7 +15,7 @@ from mesh.client.message import FoundMessage, Message, T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.client.ruling import check_everywhere, withdraw_rules
-from mesh.errors import BadQuery
+from mesh.errors import BadArgument, BadQuery
 from mesh.reserved import ruled_node
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
@@ -80,17 +80,22 @@ class RetainedValues(Posting):
         *,
         xpath: str | None = None,
         domain: str | None = None,
+        silent: bool = False,
+        history_only: bool = False,
         timeout: float | None = None,
     ) -> list[str]:
         """Delete a topic and its retained value.
 
         The deletion takes effect after every message that this client has posted so far. Each subscriber is
-        notified by one message with the state ERASED.
+        notified by one message with the state ERASED, unless `silent` or `history_only` is set.
 
         Args:
             key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
             xpath: Deletes each topic that `get` finds with it, one after the other.
             domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
+            silent: Whether to notify no subscriber.
+            history_only: Whether to delete only the retained values. The topic remains for its subscribers,
+                which are not notified, and `mesh why topic` does not call it erased.
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:
@@ -98,32 +103,38 @@ class RetainedValues(Posting):
 
         Raises:
             BadKey, BadQuery: The query is invalid.
-            MasterAway: The master is unreachable.
+            BadArgument: Both `silent` and `history_only` are set, or one of them for the rules of a node.
+            NotAvailable: The node runs a release that always notifies.
+            MasterAway: A master is unreachable, or runs such a release.
             MeshTimeout: No reply in time.
 
         Example:
             await m.erase("sensors/kitchen/temp")
         """
+        mode = _mode(silent, history_only)
         if xpath is not None:
             q = query(key, None, xpath, domain)
-            return await self._within(timeout, self._erase_found, q)
+            return await self._within(timeout, self._erase_found, q, mode)
         if key is None:
             raise BadQuery("No topic to erase was given.", hint="Pass a key or xpath=.")
         checked = check_domain("" if domain is None else domain)
         if node := ruled_node(key):
-            check_everywhere(checked)
+            check_everywhere(checked, silent=silent, history_only=history_only)
             return [key] if await self._within(timeout, withdraw_rules, self, node) else []
-        return await self._within(timeout, self._erase, check_key(key), checked)
+        return await self._within(timeout, self._erase, check_key(key), checked, mode)
 
-    async def _erase_found(self, q: c.Query) -> list[str]:
+    async def _erase_found(self, q: c.Query, mode: str) -> list[str]:
         await self._flushed()
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": True}
         parts = await self._call_node(lambda request: c.Call(request, "get", arguments))
         topics = dict.fromkeys((m.key, m.domain) for part in parts for m in found(part))
-        return [each for key, domain in topics for each in await self._erase(key, domain)]
+        return [each for key, domain in topics for each in await self._erase(key, domain, mode)]
 
-    async def _erase(self, key: str, domain: str) -> list[str]:
+    async def _erase(self, key: str, domain: str, mode: str) -> list[str]:
         arguments = {"key": key, "domain": domain}
+        if mode:
+            self._now().check_quiet()
+            arguments["mode"] = mode
         publisher = self._now().publisher
         publisher.accumulator.seal()
         marks = publisher.outbox.marks()
@@ -131,6 +142,13 @@ class RetainedValues(Posting):
             await self._change()
         value = await self._call_value(lambda request: c.Call(request, "erase", arguments))
         return [str(key) for key in value["erased"]]
+
+
+def _mode(silent: bool, history_only: bool) -> str:
+    """Return the mode of an erasure, as it is sent. Raises: BadArgument."""
+    if yes_or_no("silent", silent) and yes_or_no("history_only", history_only):
+        raise BadArgument("silent= and history_only= cannot be used together.", hint="Omit silent=.")
+    return "silent" if silent else "history" if history_only else ""
 
 
 def _report_missing(text: str, parts: list[ReplyPart]) -> None:

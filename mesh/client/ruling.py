@@ -63,9 +63,18 @@ async def _said(client: Connected, verb: str, **said: Any) -> Any:
     return await client._call_value(lambda request: Call(request, verb, said))
 
 
-def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:
+def check_everywhere(
+    domain: str | None,
+    local_only: bool = False,
+    expiry: float | None = None,
+    silent: bool = False,
+    history_only: bool = False,
+) -> None:
     """Raise BadArgument for options that rules cannot have, because rules apply to the whole mesh."""
-    given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
+    given = {
+        "domain": bool(domain), "local_only": local_only, "expiry": expiry is not None, "silent": silent,
+        "history_only": history_only,
+    }  # fmt: skip
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
         what = (
             f"{named} cannot be used for the rules of a node, because rules apply to the whole mesh "

@@ -117,6 +117,11 @@ TEXTS: dict[str, Text] = {
         CAUSE, "the retained value, {id}, expired {age} ago", "Publish with a longer expiry."
     ),
     "ERASED": Text(CAUSE, "the topic was erased here by {who}", "Publish it again."),
+    "EMPTIED": Text(
+        CAUSE,
+        "the values of the topic were deleted here by {who}; its subscribers were not notified",
+        "Publish it again.",
+    ),
     "UNDELIVERED": Text(CAUSE, "{n} of {topic} did not reach {who}: {why}", "See `mesh top`."),
     # --- messages
     "PUBLISHED_HERE": Text(STATE, "{who} published the message here, and {answer}"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from mesh.routing.sink import Sink, Targets
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.wire.envelope import LOCAL_ONLY, Envelope
+from mesh.wire.envelope import LOCAL_ONLY, SILENT, Envelope
 
 KNOWN = 10_000  # keys whose sinks are remembered
 
@@ -44,7 +44,8 @@ class RestoredDebts:
         """Return the sinks that are owed the stored envelope, each with its messages."""
         e, place = stored.envelope, stored.position
         if len(e.keys) == 1:  # the usual case
-            return self._owed(e.keys[0], e).at(place)
+            owed = self._owed(e.keys[0], e).at(place)
+            return [target for target in owed if target[0].owner] if e.flags & SILENT else owed
         rows_of: dict[Sink, set[int]] = {}
         for row, key in enumerate(e.keys):
             for taker, _ in self._owed(key, e).at(place):

@@ -64,17 +64,22 @@ class RetainedValues(Connected):
         *,
         xpath: str | None = None,
         domain: str | None = None,
+        silent: bool = False,
+        history_only: bool = False,
         timeout: float | None = None,
     ) -> list[str]:
         """Delete a topic and its retained value.
 
         The deletion takes effect after every message that this client has posted so far. Each subscriber is
-        notified by one message with the state ERASED.
+        notified by one message with the state ERASED, unless `silent` or `history_only` is set.
 
         Args:
             key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
             xpath: Deletes each topic that `get` finds with it, one after the other.
             domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
+            silent: Whether to notify no subscriber.
+            history_only: Whether to delete only the retained values. The topic remains for its subscribers,
+                which are not notified, and `mesh why topic` does not call it erased.
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:
@@ -82,11 +87,18 @@ class RetainedValues(Connected):
 
         Raises:
             BadKey, BadQuery: The query is invalid.
-            MasterAway: The master is unreachable.
+            BadArgument: Both `silent` and `history_only` are set, or one of them for the rules of a node.
+            NotAvailable: The node runs a release that always notifies.
+            MasterAway: A master is unreachable, or runs such a release.
             MeshTimeout: No reply in time.
 
         Example:
             m.erase("sensors/kitchen/temp")
         """
         left = self._left(timeout)
-        return self._run(left(), lambda: self._aio.erase(key, xpath=xpath, domain=domain, timeout=left()))
+        return self._run(
+            left(),
+            lambda: self._aio.erase(
+                key, xpath=xpath, domain=domain, silent=silent, history_only=history_only, timeout=left()
+            ),
+        )

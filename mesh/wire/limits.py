@@ -28,6 +28,7 @@ STRATA = "strata"  # Distances of nodes from masters.
 WHERE = "where"  # Between nodes: lists of the names that a node has.
 DIAL_BACK = "dial_back"  # The role `"dial_back"`, and the question of that name.
 GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
+QUIET = "quiet"  # Erasures that notify no client, and the flag 65536.
 
 CHUNK = MIB  # Bytes of one frame of a longer body.
 FRAME = MIB + 128 * KIB  # Bytes of any frame; the value of `ZMQ_MAXMSGSIZE`.

@@ -25,7 +25,7 @@ from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope, runs
-from mesh.wire.limits import LETTERS, QUEUES, SERVICES
+from mesh.wire.limits import LETTERS, QUEUES, QUIET, SERVICES
 
 ANY_NODE = Wanted()
 
@@ -203,6 +203,11 @@ class ClientCore:
         """Raise NotAvailable if the release of the connected node has no queues."""
         if self.line.is_up and QUEUES not in self.line.words:
             raise _without("queues")
+
+    def check_quiet(self) -> None:
+        """Raise NotAvailable if the release of the connected node cannot erase without an event."""
+        if self.line.is_up and QUIET not in self.line.words:
+            raise _without("erasures without an event")
 
     def check_sites(self, to: str) -> None:
         """Raise NotAvailable if `to` is in another site, and the connected node does not support sites."""

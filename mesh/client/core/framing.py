@@ -8,12 +8,24 @@ from mesh.flow.seldom import Seldom
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
-from mesh.wire.limits import DIRTY, DURABLE, FRAME, FRAMES, GAPS, LETTERS, PIECES, QUEUES, SERVICES, STAYS
+from mesh.wire.limits import (
+    DIRTY,
+    DURABLE,
+    FRAME,
+    FRAMES,
+    GAPS,
+    LETTERS,
+    PIECES,
+    QUEUES,
+    QUIET,
+    SERVICES,
+    STAYS,
+)
 from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
 from mesh.wire.spoken import A_SECOND, UNKNOWN_IS_TOLD, agreed, in_common
 
 # The features of this client beyond its version of the wire.
-SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS)
+SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET)
 OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands about framing
 
 

@@ -24,10 +24,10 @@ from mesh.reserved import OF_USERS, check_free, reserved
 from mesh.routing.interest import CLIENTS
 from mesh.site_policy.accepting import ANY, any_brings
 from mesh.values import Hop, check_domain, check_key
-from mesh.wire.calls import AskErase
+from mesh.wire.calls import AskErase, EraseMode
 from mesh.wire.commands import Answer, Query
-from mesh.wire.envelope import ERASED, PERSISTENT, Envelope
-from mesh.wire.limits import HOPS, LARGEST_SEQUENCE
+from mesh.wire.envelope import ERASED, PERSISTENT, SILENT, Envelope
+from mesh.wire.limits import HOPS, LARGEST_SEQUENCE, QUIET
 from mesh.wire.replies import Erased
 
 LONGEST = 200  # characters of the reason of a failure
@@ -50,13 +50,23 @@ class Erasure:
     sender: str
     route: tuple[str, ...] = ()
     is_copy: bool = False  # the requester also asks the other masters
+    mode: EraseMode = ""
 
 
-def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
+@dataclass(frozen=True, slots=True)
+class PastErasure:
+    """An erasure at this node: the domain, the session that asked for it, and its mode."""
+
+    domain: str
+    by: str
+    mode: EraseMode
+
+
+def erasure(stream: bytes, request: int, key: str, domain: str, sender: str, mode: EraseMode = "") -> Erasure:
     """Return the erasure of a client; a repeated request gives an equal erasure. Raises: LocalError."""
     check_erasable(key, domain)
     own = hashlib.sha256(b"erase" + stream).digest()[:16]
-    return Erasure(own, _as_number(request), check_key(key), check_domain(domain), sender)
+    return Erasure(own, _as_number(request), check_key(key), check_domain(domain), sender, mode=mode)
 
 
 def _as_number(said: int) -> int:
@@ -85,6 +95,7 @@ def _asked(ask: AskErase) -> Erasure:
         ask.sender,
         tuple(ask.route),
         is_copy=ask.copy,
+        mode=ask.mode,
     )
 
 
@@ -107,8 +118,7 @@ class Erasing:
         self._questions = questions
         self._nodes = nodes
         self._judge = judge
-        # (stream, number, key) of a local erasure -> its domain and its requester
-        self._done = Bounded[tuple[bytes, int, str], tuple[str, str]](REMEMBERED)
+        self._done = Bounded[tuple[bytes, int, str], PastErasure](REMEMBERED)  # by (stream, number, key)
         self._going: dict[Erasure, list[OnErased]] = {}  # being written, with the waiting callbacks
 
     def erase(
@@ -188,17 +198,19 @@ class Erasing:
                 peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one
             )
 
-    def erased_by(self, key: str, domain: str) -> str | None:
-        """Return the client session that recently erased the topic at this node, or None.
-
-        A topic with a newer value does not count as erased.
-        """
+    def last_erasure(self, key: str, domain: str) -> PastErasure | None:
+        """Return the recent erasure of a topic at this node, or None if the topic has a newer value."""
         if self._router.log.retained.get(key, domain) is not None:
             return None
-        done = ((erased[2], of) for erased, of in reversed(self._done.items()))
-        return next((by for text, (of, by) in done if text == key and of in ("", domain)), None)
+        done = ((erased[2], past) for erased, past in reversed(self._done.items()))
+        return next((past for text, past in done if text == key and past.domain in ("", domain)), None)
 
     def _ask_peer(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
+        if erasure.mode and QUIET not in peer.speaks:
+            name = peer.node.name
+            then(False, [f"{name} runs an earlier release, which cannot erase without notifying subscribers"])
+            return
+
         def came(replies: Replies[Erased], missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
             refused = [
@@ -215,6 +227,7 @@ class Erasing:
             sender=erasure.sender,
             route=[*erasure.route, self._context.me.name],
             copy=erasure.is_copy,
+            mode=erasure.mode,
         )
         self._questions.ask_all([peer], question, Erased, came, within)
 
@@ -260,6 +273,8 @@ class Erasing:
         flags = ERASED | (last.envelope.flags & PERSISTENT if last is not None else 0)
         if last is not None and log.keeps_end(erasure.key, last.envelope):
             flags |= PERSISTENT  # owed to sites that may bring the value again
+        if erasure.mode:
+            flags |= SILENT
         route = tuple(Hop(node, 0, self._context.clock.wall) for node in erasure.route)
         return Envelope(
             stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,
@@ -269,7 +284,7 @@ class Erasing:
 
     def _remember(self, erasure: Erasure) -> None:
         key = erasure.stream, erasure.number, erasure.key
-        self._done.keep(key, (erasure.domain, erasure.sender))
+        self._done.keep(key, PastErasure(erasure.domain, erasure.sender, erasure.mode))
 
 
 def _why(away: list[str]) -> str:

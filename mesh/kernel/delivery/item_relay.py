@@ -14,7 +14,7 @@ from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import SILENT, Envelope
 
 # Law 1: an item is sent to no node that it has passed since its master.
 # Law 2: a subscription receives no item that its master had accepted before the subscription began.
@@ -53,7 +53,7 @@ class ItemRelay:
     def relay(self, stored: StoredEnvelope) -> None:
         """Deliver a peer's item to local subscribers, and to peers that receive it through this node."""
         envelope = stored.envelope
-        targets: Targets = list(self._clients.plan(envelope))
+        targets: Targets = [] if envelope.flags & SILENT else list(self._clients.plan(envelope))
         if stored.position:
             # A message resent after our restart is too old for a subscription that came later.
             targets = [(f, i) for f, i in targets if f.floors.get(stored.master, 0) < stored.position]

@@ -13,11 +13,12 @@ from mesh.routing.merging import Merging
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.sink import AddressResolver, Sink, Targets
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.wire.envelope import FIRST, LOCAL_ONLY, MARKS, RESENT, SECOND, Envelope
+from mesh.wire.envelope import FIRST, LOCAL_ONLY, MARKS, RESENT, SECOND, SILENT, Envelope
 
 # Law 1: a direct message is delivered only to its address, a LOCAL_ONLY message to no other node or site.
 # Law 2: groups and durable subscriptions get a message from one of its masters, see mesh/routing/first.py.
 # Law 3: a client receives a message of another site once, although several masters may relay it.
+# Law 4: a SILENT end of a topic is delivered to nodes, whose caches it empties, and to no client.
 
 
 class Receivers:
@@ -40,7 +41,7 @@ class Receivers:
         """
         if envelope.to:
             return self.addressees(envelope.to).addressed(envelope)
-        targets: Targets = list(self.clients.plan(envelope))
+        targets: Targets = [] if envelope.flags & SILENT else list(self.clients.plan(envelope))
         if envelope.sender.startswith(OTHERS):
             targets = self._unmerged(envelope, targets)
         if not envelope.flags & LOCAL_ONLY:

@@ -84,7 +84,8 @@ class Inheriting(Component):
         e, key = value.envelope, value.key
         if key.startswith(SYSTEM) or e.sent > self._context.clock.believed + AHEAD:
             return False
-        if value.is_void(self._context.clock.believed) or self._erasing.erased_by(key, e.domain) is not None:
+        is_erased = self._erasing.last_erasure(key, e.domain) is not None
+        if value.is_void(self._context.clock.believed) or is_erased:
             return False
         return self._mapping.me in self._mapping.masters(key, value.as_envelope())
 

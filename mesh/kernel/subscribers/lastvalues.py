@@ -27,7 +27,7 @@ from mesh.values import check_domain
 from mesh.wire.calls import AskErase, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import ENVELOPES_A_MESSAGE, MAX_CONTENT_EVER
+from mesh.wire.limits import ENVELOPES_A_MESSAGE, MAX_CONTENT_EVER, QUIET
 from mesh.wire.replies import ClientErased, ClientValues, Erased, Reason, Values
 
 
@@ -45,8 +45,11 @@ class LastValues(Component):
         self._erasures = Erasures(partial(context.event, "erase"))
 
     def explain(self, what: What) -> Iterator[Reason]:
-        if what.kind == TOPIC and (who := self._erasing.erased_by(what.text, what.domain)) is not None:
-            yield reason("ERASED", who=who)
+        if what.kind == TOPIC and (past := self._erasing.last_erasure(what.text, what.domain)) is not None:
+            yield reason("EMPTIED" if past.mode == "history" else "ERASED", who=past.by)
+
+    def features(self) -> Sequence[str]:
+        return (QUIET,)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskGet, self._get), answer(AskErase, self._erase_if_readable, Right.WRITE))
@@ -87,7 +90,7 @@ class LastValues(Component):
 
     def _erase(self, asked: IncomingCall[AskErase]) -> None:
         session, ask = asked.who, asked.ask
-        it = erasure(session.stream, asked.request, ask.key, ask.domain, session.text)
+        it = erasure(session.stream, asked.request, ask.key, ask.domain, session.text, ask.mode)
         if self._forwarder.onward.holds(session.stream, it.domain):
             text = (
                 f"{it.key} was not erased: earlier messages of this client in the same domain still wait for "

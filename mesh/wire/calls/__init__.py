@@ -48,7 +48,16 @@ from mesh.wire.calls.queues import (
     AskQueueWhy,
 )
 from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSitePause, AskSites, AskSiteSync
-from mesh.wire.calls.topics import AskErase, AskGet, AskLocate, AskRoute, AskTree, AskWhere, AskWhy
+from mesh.wire.calls.topics import (
+    AskErase,
+    AskGet,
+    AskLocate,
+    AskRoute,
+    AskTree,
+    AskWhere,
+    AskWhy,
+    EraseMode,
+)
 
 __all__ = [
     "LONGEST",
@@ -101,6 +110,7 @@ __all__ = [
     "AskWhere",
     "AskWhy",
     "Carried",
+    "EraseMode",
     "Name",
     "QueueName",
     "arguments",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -11,6 +11,7 @@ from mesh.values import LONGEST_KEY
 from mesh.wire.calls.ask import Carried
 
 LONGEST_PLACE = LONGEST_KEY + 8  # characters of a name with its kind
+EraseMode = Literal["", "silent", "history"]
 
 
 class AskGet(Carried, frozen=True, kw_only=True):
@@ -43,6 +44,8 @@ class AskErase(Carried, frozen=True, kw_only=True):
         sender: From a node: session that erased the topic.
         route: From a node: names of the nodes that the erasure has passed.
         copy: From a node: whether every other master receives the erasure as well.
+        mode: `"silent"`: no subscriber is notified. `"history"`: nor does the topic count as erased. Empty:
+            each subscriber is notified. Only ends with the feature `quiet` know other modes.
     """
 
     verb = "erase"
@@ -53,6 +56,7 @@ class AskErase(Carried, frozen=True, kw_only=True):
     sender: str = ""
     route: list[str] = []
     copy: bool = False
+    mode: EraseMode = ""
 
 
 class AskWhere(Carried, frozen=True, kw_only=True):

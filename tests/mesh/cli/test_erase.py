@@ -10,7 +10,10 @@ def test_erase_prints_what_is_gone(given: Given, capsys: pytest.CaptureFixture[s
     fake = given(erase=["k"])
     assert main(["erase", "k", "--domain", "D"]) == 0
     assert capsys.readouterr() == ("k\n", "erased 1 topic\n")
-    assert fake.asked == [("erase", ("k",), {"domain": "D"})]
+    assert fake.asked == [("erase", ("k",), {"domain": "D", "silent": False, "history_only": False})]
+    assert main(["erase", "k", "--silent"]) == main(["erase", "k", "--history-only"]) == 0
+    assert [said["silent"] for _, _, said in fake.asked] == [False, True, False]
+    assert [said["history_only"] for _, _, said in fake.asked] == [False, False, True]
 
 
 def test_erase_says_by_its_exit_code_that_there_was_nothing(

@@ -1,10 +1,11 @@
 """Masters, routes to them and unreachable masters, as a client sees them, on real nodes."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from mesh.errors import BadQuery, Expired, MasterAway
+from mesh.errors import BadArgument, BadQuery, Expired, MasterAway
 from tests.mesh.client.masters import RUGBY, masters
 from tests.mesh.meshes import LIMIT, take
 
@@ -86,6 +87,28 @@ def test_a_topic_is_erased_at_its_master_after_all_that_was_posted_and_each_subs
                 assert await b.erase("k", domain=RUGBY) == []
                 await b.publish("k", b"again", domain=RUGBY)
                 assert [x.content for x in await take(one, 1)] == [b"again"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("mode", ["silent", "history_only"])
+def test_without_an_event_a_topic_is_erased_everywhere_and_its_subscribers_go_on(mode: str) -> None:
+    async def scenario() -> None:
+        how: Any = {mode: True}
+        async with masters() as m, m.connect("bilbo") as b, m.connect("heron") as h, m.connect("frodo") as f:
+            async with h.subscribe("k", domain=RUGBY) as one, f.subscribe("k", domain=RUGBY) as two:
+                await b.publish("k", b"1", domain=RUGBY)
+                assert await b.erase("k", domain=RUGBY, **how) == ["k"]
+                assert await f.get("k", domain=RUGBY) == await h.get("k", domain=RUGBY) == []
+                await b.publish("k", b"2", domain=RUGBY)
+                for subscription in (one, two):
+                    messages = await take(subscription, 2)
+                    assert [(x.state, x.content) for x in messages] == [("OK", b"1"), ("OK", b"2")]
+                assert await b.erase(xpath="//key[@oid='k']", domain=RUGBY, **how) == ["k"]
+                with pytest.raises(BadArgument, match="history_only="):
+                    await b.erase("k", silent=True, history_only=True)
+                with pytest.raises(BadArgument, match=f"{mode}= cannot be used for the rules of a node"):
+                    await b.erase("__sys__cluster.node.master[heron]", **how)
 
     asyncio.run(scenario())
 

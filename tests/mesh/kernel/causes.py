@@ -122,6 +122,16 @@ def erased() -> Told:
     return pub, "topic", "k", ""
 
 
+def emptied() -> Told:
+    _, _, b, pub = two()
+    pub.publish("k", b"1")
+    pub.settled()
+    ear = client_of(b, "ear")
+    assert ear.erase("k", mode="history") == ["k"]
+    ear.subscribed("k")
+    return pub, "topic", "k", ""
+
+
 def expired() -> Told:
     net, _, b, pub = two()
     client_of(b, "ear").subscribed("k")
@@ -372,6 +382,7 @@ CASES: dict[Callable[[], Told], str] = {
     rule_of_another_node: "RULES_DIFFER",
     local_only: "LOCAL_ONLY",
     erased: "ERASED",
+    emptied: "EMPTIED",
     expired: "VALUE_EXPIRED",
     group_takes: "GROUP_TAKES",
     subscriber_away: "SUBSCRIBER_AWAY",

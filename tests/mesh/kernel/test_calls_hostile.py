@@ -25,6 +25,8 @@ from tests.simulation import SimNetwork
         ("erase", {"key": 5}),
         ("erase", {"key": "k", "domain": 5}),
         ("erase", {"key": ""}),
+        ("erase", {"key": "k", "mode": "loud"}),
+        ("erase", {"key": "k", "mode": True}),
     ],
 )
 def test_trial_B3_a_call_that_lacks_something_is_no_call_for_everything(

@@ -36,6 +36,7 @@ from mesh.wire.envelope import (
     RESENT,
     RETRACTED,
     SECOND,
+    SILENT,
 )
 from mesh.wire.frames import read, write
 from mesh.wire.properties import decode_properties
@@ -270,6 +271,7 @@ def test_the_flags_are_those_of_the_code() -> None:
         PROVISIONAL,
         RETRACTED,
         HELD,
+        SILENT,
     )
 
 

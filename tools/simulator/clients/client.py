@@ -244,9 +244,9 @@ class SimClient(Driver):
         self.sources = reply.code or reply.value["sources"]
         return [got(e, i, 0) for e in call.found for i in range(e.count)]
 
-    def erase(self, key: str, domain: str = "") -> Any:
+    def erase(self, key: str, domain: str = "", mode: str = "") -> Any:
         """Erase a topic, and return the keys that existed, or the code of the refusal."""
-        _, reply = self._called("erase", {"key": key, "domain": domain})
+        _, reply = self._called("erase", {"key": key, "domain": domain} | ({"mode": mode} if mode else {}))
         return reply.code or reply.value["erased"]
 
     def call(self, verb: str, **arguments: Any) -> Any:
