@@ -16,6 +16,7 @@ from mesh.client.message import Message
 @options.read_domain
 @options.raw
 @click.option("--fresh", is_flag=True, help="Ask the master even if a nearer node has the value.")
+@options.history
 @options.timeout
 @options.as_json
 @options.url
@@ -24,6 +25,7 @@ def command(
     domain: str | None,
     raw: bool,
     fresh: bool,
+    history: int,
     timeout: float | None,
     as_json: bool,
     url: str | None,
@@ -34,7 +36,7 @@ def command(
     value was last reachable. Exit code 1: no value was found.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
-        found = m.get(**options.query(key), domain=domain, fresh=fresh)
+        found = m.get(**options.query(key), domain=domain, fresh=fresh, history=history)
     if as_json:
         tell_json([show.described_found(message) for message in found])
     else:

@@ -17,6 +17,7 @@ from mesh.errors import Closed
 from mesh.printable import count as count
 from mesh.printable import harmless
 from mesh.values import Headers
+from mesh.wire.limits import HISTORY_MESSAGES
 
 if TYPE_CHECKING:
     from mesh.sync import Client
@@ -41,6 +42,13 @@ class FiniteNumber(click.FloatRange):
         return number
 
 
+history = click.option(
+    "--history",
+    type=click.IntRange(1, HISTORY_MESSAGES),
+    default=1,
+    metavar="N",
+    help="Begin with the latest N messages of each topic, as far as a rule keeps them. Default: 1.",
+)
 CLUSTER_VARIABLES = [
     "MESH_CLUSTER",
     "MESH_NODE__CLUSTER",

@@ -23,6 +23,7 @@ from mesh.routing.overflow import Overflow
 @options.most
 @options.wait
 @click.option("--no-initial", is_flag=True, help="Skip the retained values.")
+@options.history
 @click.option(
     "--overflow",
     type=click.Choice([policy.value for policy in Overflow], case_sensitive=False),
@@ -56,6 +57,7 @@ def command(  # noqa: PLR0913
     most: int | None,
     wait: float | None,
     no_initial: bool,
+    history: int,
     overflow: str,
     max_queue: int,
     group: str | None,
@@ -80,12 +82,13 @@ def command(  # noqa: PLR0913
     if selector is not None and durable is None:
         raise click.UsageError("--selector requires --durable.")
     if durable is not None:
-        if group is not None or no_initial or overflow != Overflow.BLOCK:
-            raise click.UsageError("--group, --no-initial and --overflow cannot be used with --durable.")
+        if group is not None or no_initial or history > 1 or overflow != Overflow.BLOCK:
+            names = "--group, --no-initial, --history and --overflow"
+            raise click.UsageError(f"{names} cannot be used with --durable.")
         _durable(key, domain, durable, most, wait, max_queue or jobs.ahead(most), selector, raw, as_json, url)
         return
     lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line_of_subscriber)
-    how = {"domain": domain, "overflow": overflow, "max_queue": max_queue, "group": group}
+    how = {"domain": domain, "overflow": overflow, "max_queue": max_queue, "group": group, "history": history}
     _subscribed(key, {**how, "initial": not no_initial}, most, wait, lines, url)
 
 

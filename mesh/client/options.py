@@ -100,6 +100,7 @@ class SubscribeOptions(QueryOptions, total=False):
     """Options of `subscribe` without `durable`."""
 
     initial: bool
+    history: int
     overflow: str
     group: str | None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any
 
-from mesh.client.arguments import yes_or_no
+from mesh.client.arguments import whole, yes_or_no
 from mesh.client.batch import Batch
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.subscriptions import query
@@ -19,6 +19,7 @@ from mesh.errors import BadArgument, BadQuery
 from mesh.reserved import ruled_node
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
+from mesh.wire.limits import HISTORY_MESSAGES
 
 log = logging.getLogger("mesh.client")
 NAMED = 3  # nodes in a log line
@@ -35,6 +36,7 @@ class RetainedValues(Posting):
         domain: str | None = None,
         pattern: str | None = None,
         fresh: bool = False,
+        history: int = 1,
         type: type[T] | None = None,
         timeout: float | None = None,
     ) -> list[Message[T]]:
@@ -49,6 +51,8 @@ class RetainedValues(Posting):
             domain: Only topics of this domain. Default: topics of any domain.
             pattern: A topic pattern, such as `sensors/#`.
             fresh: Whether to ask the master even if another node has the value.
+            history: Number of messages of each topic, 1 to 1,000: the latest that the master keeps, oldest
+                first. With more than 1, the master is asked.
             type: The type of `.value`, as for `subscribe`.
             timeout: Seconds to wait. Default: the client's patience.
 
@@ -67,7 +71,10 @@ class RetainedValues(Posting):
         """
         reader = reader_of(self._codec, type) or WHATEVER
         q = query(key, pattern, xpath, domain)
-        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
+        arguments: dict[str, Any] = {"kind": q.kind, "text": q.text, "domain": q.domain}
+        arguments["fresh"] = yes_or_no("fresh", fresh)
+        if whole("history", history, 1, HISTORY_MESSAGES) > 1:
+            arguments["history"] = history
         parts = await self._within(
             timeout, self._call_node, lambda request: c.Call(request, "get", arguments)
         )

@@ -25,7 +25,7 @@ from mesh.routing.overflow import Overflow
 from mesh.routing.overflow import overflow as overflow_policy
 from mesh.wire import commands as c
 from mesh.wire.calls import AskDurableRemove
-from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.limits import HISTORY_MESSAGES, QUEUE_CREDIT
 
 MEMBER, MOST_OF_MEMBER = 256, 10_000  # unconsumed messages of a member: default, limit
 
@@ -41,6 +41,15 @@ def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
         raise BadArgument(
             what, hint="Omit overflow=: max_queue= limits the messages in flight to a subscriber."
         )
+
+
+def _history(history: Any, begins: bool) -> int:
+    """Return the checked number of messages to begin with. Raises: BadArgument."""
+    latest = whole("history", history, 1, HISTORY_MESSAGES)
+    if latest > 1 and not begins:
+        what = "history= cannot be used with initial=False, or for a group or durable subscription."
+        raise BadArgument(what, hint="These begin without retained values. Omit history=.")
+    return latest
 
 
 def member_of(
@@ -89,6 +98,7 @@ class Subscribing(Posting):
         xpath: str | None = None,
         domain: str | None = None,
         initial: bool = True,
+        history: int = 1,
         overflow: str = "block",
         max_queue: int = 0,
         group: str | None = None,
@@ -116,6 +126,8 @@ class Subscribing(Posting):
             domain: Only topics of this domain; all of them, if it is given alone. Default: any domain.
             initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
                 and left out.
+            history: Number of messages of each topic to begin with, 1 to 1,000: the latest ones, oldest
+                first. Masters keep more than one only by a rule with `history`.
             overflow: What happens when messages that are not persistent arrive faster than they are read:
                 "block" (publishers wait while the subscriber makes progress, then the newest are dropped),
                 "drop_newest", "drop_oldest", or "error" (the subscription ends with SlowConsumer).
@@ -140,6 +152,7 @@ class Subscribing(Posting):
                 async for message in messages:
                     print(message.key, message.value)
         """
+        latest = _history(history, initial and durable is None and group is None)
         if durable is not None:
             check_terms_of_member(initial, overflow, "a durable subscription")
             if xpath is not None:
@@ -160,7 +173,7 @@ class Subscribing(Posting):
             if xpath is not None:
                 not_yet("xpath= of a group", "Use keys or patterns.")
             return member_of(self, group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
-        terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
+        terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1), latest)
         asked = queries((key, *keys), pattern, xpath, domain)
         made = self._core.subscriptions.make_several(asked, yes_or_no("initial", initial), terms)
         return subscription_of(self, made, type)

@@ -10,6 +10,7 @@ from mesh.errors import BadConfig, LocalError
 from mesh.mapping.checking import check_alternative
 from mesh.mapping.filters import VERSION, Filter, made
 from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, LONGEST_CACHED, PATTERN, XPATH, KeyRule, Rule
+from mesh.wire.limits import HISTORY_MESSAGES
 
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_CACHED)]
 
@@ -37,6 +38,10 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "backup": (bool, "Write true or false."),
     "dirty_read": (bool, "Write true or false."),
     "cache_ttl": (Seconds, "Write seconds, such as cache_ttl = 60. 0 means no limit."),
+    "history": (
+        Annotated[int, Meta(ge=1, le=HISTORY_MESSAGES)],
+        "Write the number of messages that the master keeps of each topic.",
+    ),
     "cache_linger": (Seconds, "Write seconds, such as cache_linger = 10. 0 means not at all."),
 }
 # A rule sets at least one of the keys in MATTERS.

@@ -59,7 +59,9 @@ class Foundation:
             sites = context.settings.site.accepting.values()
             return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
 
-        log = self.log = Log(settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site.name)
+        log = self.log = Log(
+            settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site.name, mapping.histories
+        )
         memory = self.memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
         self.piecework = MessageFragments(context)

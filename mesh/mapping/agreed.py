@@ -18,12 +18,13 @@ from mesh.mapping.checking import check_alternative, check_xpaths
 from mesh.mapping.filters import LONGEST
 from mesh.mapping.rules import KINDS, LONGEST_CACHED, Rule
 from mesh.names import node_name
+from mesh.wire.limits import HISTORY_MESSAGES
 
 NODES = 4096  # in a list
 ALTERNATIVES = 1000  # of all its rules
 STRATA = 15  # highest stratum
 # Terms of a rule that the first releases do not know, with the value of a rule without the term.
-LATER: dict[str, object] = {"cache_ttl": 0.0, "cache_linger": 0.0}
+LATER: dict[str, object] = {"cache_ttl": 0.0, "cache_linger": 0.0, "history": 1}
 
 
 class RuleSet(NamedTuple):
@@ -133,6 +134,8 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
     for term, seconds in (("cache_ttl", rule.cache_ttl), ("cache_linger", rule.cache_linger)):
         if not 0 <= seconds <= LONGEST_CACHED:
             raise bad(f"A rule of {name} has {term} = {seconds}; the limit is {LONGEST_CACHED:,.0f} s.")
+    if not 1 <= rule.history <= HISTORY_MESSAGES:
+        raise bad(f"A rule of {name} has history = {rule.history}; the limit is {HISTORY_MESSAGES:,}.")
     given = list(rule.alternatives())
     if len(given) > left:
         raise bad(f"The rules have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")

@@ -38,6 +38,7 @@ class RuleTerm:
         return Claim(
             rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read, rule.cache_ttl,
             rule.cache_linger,
+            rule.history,
         )  # fmt: skip
 
     def fits_key(self, key: str, document: Document) -> bool:

@@ -107,7 +107,7 @@ class Claim:
 
     With `is_backup` the claim counts only while no other claim leads to a reachable node. With
     `dirty_read` subscribers receive messages before the master accepts them. The terms of the cache are in s,
-    0 without one.
+    0 without one. As a master the node keeps the latest `history` messages of a topic.
     """
 
     node: str
@@ -118,6 +118,7 @@ class Claim:
     dirty_read: bool = False
     cache_ttl: float = 0.0
     cache_linger: float = 0.0
+    history: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class Mapping:
         self.has_dirty = any(rule.dirty_read for rule in rules)
         self.has_cache_terms = any(rule.cache_ttl or rule.cache_linger for rule in rules)
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # a stream may have several
+        self.has_histories = any(rule.history > 1 and rule.node == self.me for rule in rules)
         self._claims = Claims(self.me, self.rules, self.scope)
         self.has_filters = bool(self._claims.tests)  # whether routes may depend on content
 
@@ -185,6 +186,16 @@ class Mapping:
         """Return for how many s a query continues after its last local subscriber, by its longest rule."""
         parts = self._claims.of_query(kind, text, domain) if self.has_cache_terms else []
         return max((claim.cache_linger for claims in parts for claim in claims), default=0.0)
+
+    def histories(self, e: Envelope) -> dict[str, int]:
+        """Return for each key how many messages this node keeps as their master, if more than one."""
+        if not self.has_histories:
+            return {}
+        kept = ((key, [c.history for c in self._claims_on(key, e) if self._is_master(c)]) for key in e.keys)
+        return {key: most for key, found in kept if (most := max(found, default=1)) > 1}
+
+    def _is_master(self, claim: Claim) -> bool:
+        return claim.node == self.me and claim.stratum == 0
 
     def is_kept(self, key: str, e: Envelope) -> bool:
         """Return whether this node is one of several that retain the topic for each other.

@@ -45,7 +45,8 @@ class Rule:
     only. A `mapper` other than OWN_MAPPER replaces keys and filters, with `told` as its argument. A `backup`
     is master only while all others are unreachable. With `dirty_read` local clients receive messages before
     the node accepts them. A slave drops a cached value after `cache_ttl` s, and stays subscribed for
-    `cache_linger` s after its last local subscriber; 0 means no limit, and not at all.
+    `cache_linger` s after its last local subscriber; 0 means no limit, and not at all. A master keeps the
+    latest `history` messages of each topic.
     """
 
     node: str
@@ -66,6 +67,7 @@ class Rule:
     dirty_read: bool = False
     cache_ttl: float = 0.0
     cache_linger: float = 0.0
+    history: int = 1
 
     @property
     def is_master(self) -> bool:

@@ -137,6 +137,8 @@ TABLE: Mapping[str, MetricRow] = {
     # topics
     "topics": _gauge("topics", "Retained values kept here as their master"),
     "cached_topics": _gauge("topics_cached", "Cached retained values of other masters"),
+    "history_messages": _gauge("history_messages", "Messages kept as the history of topics"),
+    "history_evicted": _counter("history_evicted", "Messages of such histories dropped for lack of room"),
     "topics_evicted": _counter("topics_evicted", "Cached retained values that were evicted"),
     # balancing and services
     "balance_chosen": _counter("balancer_choices", "Choices among several nodes"),

@@ -9,7 +9,7 @@ Law: matched = delivered + dropped + expired + buried + pending, in messages, at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 
@@ -68,6 +68,8 @@ class Feed:
         self.floors: dict[bytes, int] = {}  # by other master: its log position at the start
         self.position = 0  # highest settled position of this node's log
         self.connected = False
+        self.is_held = False  # sends nothing yet: first values go before what waits
+        self.history = 1  # messages of each topic with which it begins
         self.gone_since = 0.0
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
@@ -121,7 +123,8 @@ class Feed:
             return
         self.matched += slice_.messages
         slice_.gap, self.gap = self.gap, 0
-        if self.connected and not self._backlog and self._flight.has_room:
+        is_ready = self.connected and not self.is_held
+        if is_ready and not self._backlog and self._flight.has_room:
             if not self._flight:
                 self._progress = now  # it had nothing to receive until now
             self._depart(slice_)
@@ -130,9 +133,24 @@ class Feed:
         else:
             self._overrun(slice_)
 
+    def begin_with(self, slices: Iterable[EnvelopeSlice], now: float) -> None:
+        """Offer the history of topics to a held feed before all slices that wait, and send them."""
+        waiting = self._backlog.take_all()
+        for slice_ in slices:
+            self.offer(slice_, now)
+        for slice_ in waiting:
+            slice_.number = self._offered = self._offered + 1
+            self._backlog.append(slice_)
+        self.release_held()
+
+    def release_held(self) -> None:
+        """Send what waits, without waiting for the first values any longer."""
+        self.is_held = False
+        self.pump()
+
     def offer_now(self, slice_: EnvelopeSlice, now: float) -> bool:
         """Offer the slice if it can be sent now, and return whether it was offered."""
-        if self.closed or not self.connected or self._backlog or not self._flight.has_room:
+        if self.closed or self.is_held or not self.connected or self._backlog or not self._flight.has_room:
             return False
         self.offer(slice_, now)
         return True
@@ -165,7 +183,7 @@ class Feed:
 
     def pump(self) -> None:
         """Send waiting slices as far as the credit allows, read more from disk, and report the last gap."""
-        if self.connected and self._backlog:
+        if self.connected and not self.is_held and self._backlog:
             while self._backlog.is_ready and self._flight.has_room:
                 slice_ = self._backlog.pop()
                 if slice_.stored.is_here:

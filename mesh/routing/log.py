@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from mesh.flow.bounded import Bounded
 from mesh.hops import is_foreign
@@ -14,6 +14,7 @@ from mesh.routing.sink import Sink, Targets
 from mesh.routing.store_handle import StoreHandle
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.stream_log import Accepted, StreamLog
+from mesh.routing.topic_history import TopicHistories
 from mesh.site_policy.accepting import ANY
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
@@ -37,17 +38,19 @@ class Log:
         shelf_of: Callable[[str], StoreHandle] | None = None,
         keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
         here: str = "",
+        histories_of: Callable[[Envelope], Mapping[str, int]] = lambda e: {},
     ) -> None:
         """Create an empty log.
 
         `keeps_end(key, envelope)` returns whether another master may bring a value of a topic after its end.
-        `here` is the name of this site.
+        `here` is the name of this site. `histories_of` is `limits_of` of the histories.
         """
         self._here = here
         self.shelf = shelf
         self.keeps_end = keeps_end
         self._shelf_of = shelf_of or (lambda domain: shelf)
         self.retained = Retained(topics_bytes, self._evicted, here)
+        self.histories = TopicHistories(histories_of, lambda: topics_bytes - self.retained.bytes, shelf.later)
         self.passed = 0  # last position handed on
         self.newest = 0  # timestamp of the newest restored value
         self._lanes: dict[bytes, dict[str, StreamLog]] = {}  # by stream, by domain
@@ -104,6 +107,8 @@ class Log:
         is_stored = is_persistent and not envelope.to and not is_event
         values = last_values(envelope) if is_stored else []
         accepted = Accepted(deliveries, answer, values, envelope.keys[0] if is_event else "")
+        if not envelope.to and not is_event:
+            accepted.history = self.histories.select_kept(envelope)
         ops: list[Op] = []
         shelf = lane.shelf
         if is_persistent or pieces[-1][0].persistent:  # copies for durable subscriptions come last
@@ -114,6 +119,8 @@ class Log:
             # without the other would duplicate or lose the message.
             key = stream_key(envelope)
             ops.append(Put("stream", key, lane.origin.pack(), (envelope.first, envelope.last)))
+            if is_stored:
+                ops += self.histories.puts(accepted.history)
             for value in accepted.values:
                 if self._last_on_disk.goes(value):
                     ops.append(Put("retained", value.store_key, value.pack()))
@@ -121,7 +128,7 @@ class Log:
                     accepted.passed_over.append(value)
         if is_event:
             self._last_on_disk.ends(accepted.end)
-            ops.append(self._end_row(accepted.end))
+            ops += (self._end_row(accepted.end), *self.histories.deletes(accepted.erased, envelope.domain))
         if ops:
             shelf.supersede(ops)
         accepted.stored = not ops
@@ -146,6 +153,8 @@ class Log:
             self._ends(accepted.end)
         elif not accepted.envelope.to:
             self.retained.retain_last(accepted.envelope)
+        if accepted.history or self.histories.bytes:
+            self.histories.add_all(accepted.history)
         watcher = self.retained.watcher
         if watcher is not None and is_foreign(accepted.envelope.sender):
             watcher.on_passed(accepted.envelope)
@@ -196,6 +205,7 @@ class Log:
 
     def _ends(self, end: RetainedValue) -> None:
         self.retained.remove_value(end.key, end.envelope.domain)
+        self.histories.remove_topic(end.key, end.envelope.domain)
         self._last_on_disk.record_end(end)
         self._has_ended(end)
 
@@ -210,6 +220,7 @@ class Log:
             if self.retained.get(evicted.key, evicted.envelope.domain) is not None:
                 continue  # a new value arrived after the eviction
             self._last_on_disk.forget_topic(evicted.store_key)
+            self.histories.remove_topic(evicted.key, evicted.envelope.domain)
             self.shelf.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
     def refuse_accepted(self, lane: StreamLog, accepted: Accepted) -> None:
@@ -247,7 +258,12 @@ class Log:
         return lane.origin.refused
 
     def restore_log(
-        self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
+        self,
+        streams: dict[bytes, bytes],
+        retained: Iterable[bytes],
+        next_position: int,
+        now: float,
+        histories: Mapping[bytes, bytes] | None = None,
     ) -> None:
         self.restore_streams(streams, now)
         rows = sorted(map(RetainedValue.unpack, retained), key=lambda last: last.stamp)
@@ -259,6 +275,9 @@ class Log:
             self.newest = max(self.newest, last.envelope.sent)
             if last.envelope.flags & ERASED:
                 self._has_ended(last)
+        self.histories.restore(
+            histories or {}, lambda key, domain: self.retained.get(key, domain) is not None
+        )
         self.shelf.next_position = next_position
         self.passed = next_position - 1  # owed messages are handed on before new ones
 

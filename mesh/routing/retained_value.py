@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct
 
@@ -110,17 +110,36 @@ def _bare(e: Envelope) -> Envelope:
 
 def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[RetainedValue]:
     """Return the last message of each key in the envelope, except for the keys in `without`."""
-    bare, keys, body = _bare(envelope), envelope.keys, envelope.body
     last_of = {0: envelope.count - 1}
     if envelope.index:
         last_of = dict(zip(envelope.rows(), range(envelope.count), strict=True))
     if without:
-        last_of = {row: i for row, i in last_of.items() if keys[row] not in without}
-    places, numbers = list(last_of.values()), envelope.number_list(last_of.values())
-    ends, props = envelope.ends(), envelope.props_sizes(places)
+        last_of = {row: i for row, i in last_of.items() if envelope.keys[row] not in without}
+    return _values(envelope, list(last_of), list(last_of.values()))
+
+
+def values_at(envelope: Envelope, indices: Sequence[int]) -> list[RetainedValue]:
+    """Return the messages at `indices`, each as a value of its topic."""
+    return _values(envelope, [envelope.row(i) for i in indices], indices)
+
+
+def indices_of_values(envelope: Envelope, limits: Mapping[str, int]) -> list[int]:
+    """Return the indices of the last messages of each key, as many as `limits` has for it; none without."""
+    left = [limits.get(key, 0) for key in envelope.keys]
+    found, rows = list[int](), list(envelope.rows())
+    for i in range(envelope.count - 1, -1, -1):
+        if left[rows[i]] > 0:
+            left[rows[i]] -= 1
+            found.append(i)
+    return found[::-1]
+
+
+def _values(envelope: Envelope, rows: Sequence[int], places: Sequence[int]) -> list[RetainedValue]:
+    bare, keys, body = _bare(envelope), envelope.keys, envelope.body
+    numbers, ends, props = envelope.number_list(places), envelope.ends(), envelope.props_sizes(places)
     return [
         RetainedValue(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
-        for row, i, number, size in zip(last_of, places, numbers, props, strict=True)
+        for row, i, number, size in zip(rows, places, numbers, props, strict=True)
     ]
 
 

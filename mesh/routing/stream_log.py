@@ -12,6 +12,7 @@ from mesh.routing.retained_value import RetainedValue
 from mesh.routing.sink import Targets
 from mesh.routing.store_handle import StoreHandle
 from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.topic_history import KeptMessage
 from mesh.streams.origin import OriginStream
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
@@ -28,6 +29,7 @@ class Accepted(Struct, eq=False):
     is_refused: bool = False  # for lack of room
     when_first: Callable[[], None] = lambda: None  # called when everything before it is done
     passed_over: list[RetainedValue] = []  # values not stored with it: a newer one exists
+    history: list[KeptMessage] = []  # messages kept as the history of their topics
     also: list[Callable[[Answer], None]] | None = None  # later requesters of its answer
 
     @property

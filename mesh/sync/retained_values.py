@@ -20,6 +20,7 @@ class RetainedValues(Connected):
         domain: str | None = None,
         pattern: str | None = None,
         fresh: bool = False,
+        history: int = 1,
         type: type[T] | None = None,
         timeout: float | None = None,
     ) -> list[Message[T]]:
@@ -34,6 +35,8 @@ class RetainedValues(Connected):
             domain: Only topics of this domain. Default: topics of any domain.
             pattern: A topic pattern, such as `sensors/#`.
             fresh: Whether to ask the master even if another node has the value.
+            history: Number of messages of each topic, 1 to 1,000: the latest that the master keeps, oldest
+                first. With more than 1, the master is asked.
             type: The type of `.value`, as for `subscribe`.
             timeout: Seconds to wait. Default: the client's patience.
 
@@ -54,7 +57,14 @@ class RetainedValues(Connected):
         return self._run(
             left(),
             lambda: self._aio.get(
-                key, xpath=xpath, domain=domain, pattern=pattern, fresh=fresh, type=type, timeout=left()
+                key,
+                xpath=xpath,
+                domain=domain,
+                pattern=pattern,
+                fresh=fresh,
+                history=history,
+                type=type,
+                timeout=left(),
             ),
         )
 

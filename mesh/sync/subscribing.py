@@ -45,6 +45,7 @@ class Subscribing(Connected):
         xpath: str | None = None,
         domain: str | None = None,
         initial: bool = True,
+        history: int = 1,
         overflow: str = "block",
         max_queue: int = 0,
         group: str | None = None,
@@ -72,6 +73,8 @@ class Subscribing(Connected):
             domain: Only topics of this domain; all of them, if it is given alone. Default: any domain.
             initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
                 and left out.
+            history: Number of messages of each topic to begin with, 1 to 1,000: the latest ones, oldest
+                first. Masters keep more than one only by a rule with `history`.
             overflow: What happens when messages that are not persistent arrive faster than they are read:
                 "block" (publishers wait while the subscriber makes progress, then the newest are dropped),
                 "drop_newest", "drop_oldest", or "error" (the subscription ends with SlowConsumer).
@@ -103,6 +106,7 @@ class Subscribing(Connected):
             xpath=xpath,
             domain=domain,
             initial=initial,
+            history=history,
             overflow=overflow,
             max_queue=max_queue,
             group=group,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from mesh.discovery.state import Natural
 from mesh.wire.codec import check_plain
 from mesh.wire.command import Checks, Command, command
 from mesh.wire.header import U32
-from mesh.wire.limits import CALL_FRAME, INTEREST_FRAME
+from mesh.wire.limits import CALL_FRAME, HISTORY_MESSAGES, INTEREST_FRAME
 
 
 class Query(msgspec.Struct, frozen=True, array_like=True):
@@ -80,7 +81,8 @@ class Subscribe(Command, frozen=True, tag=32):
         subscription: Number of the subscription, from 1 up, chosen by the client and never reused for another
             query. 0: the inbox.
         query: The query.
-        initial: Whether to begin with the retained value of each topic.
+        initial: Whether to begin with the retained value of each topic. A number N: begin with its latest N
+            messages. Only nodes with the feature `history` read a number.
         resumed: Whether the subscription existed before, in the same session and the same process of the
             node. Then no retained values are sent.
         overflow: What happens when transient messages exceed the limits: `block`, `drop_newest`,
@@ -91,7 +93,7 @@ class Subscribe(Command, frozen=True, tag=32):
     request: int
     subscription: U32
     query: Query
-    initial: bool = True
+    initial: bool | Annotated[int, Meta(ge=1, le=HISTORY_MESSAGES)] = True
     resumed: bool = False
     overflow: str = ""
     max_queue: U32 = 0

@@ -28,6 +28,7 @@ STRATA = "strata"  # Distances of nodes from masters.
 WHERE = "where"  # Between nodes: lists of the names that a node has.
 DIAL_BACK = "dial_back"  # The role `"dial_back"`, and the question of that name.
 GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
+HISTORY = "history"  # In SUBSCRIBE a number as `initial`.
 QUIET = "quiet"  # Erasures that notify no client, and the flag 65536.
 
 CHUNK = MIB  # Bytes of one frame of a longer body.
@@ -60,6 +61,7 @@ QUEUE_CREDIT = 1000  # Outstanding messages of a queue consumer.
 PUT_GROUP = 200  # Characters of a message group.
 REASON = 200  # Characters of the reason of a reject.
 SELECTOR = 256  # Characters of a selector.
+HISTORY_MESSAGES = 1000  # Messages in the history of a topic.
 TRANSFERS_OPEN = 1000  # Envelopes of a queue in transit to one node.
 TRANSFERS_BYTES = MIB  # Bytes of their bodies, without the last one.
 KEY_XML = 16 * KIB  # Bytes of the field `xml`.

@@ -168,6 +168,7 @@ GOLDENS: dict[str, list[bytes]] = {
     "answers-later": write(c.Answers((c.Answer("WEATHER", 5, 7, "OK", 3),))),
     "answers-partly": write(c.Answers((c.Answer("WEATHER", 5, 7, "PARTLY_REFUSED", text=PARTLY),))),
     "subscribe": write(c.Subscribe(1, 7, TEMPERATURE)),
+    "subscribe-history": write(c.Subscribe(1, 7, TEMPERATURE, 50)),
     "reply-subscribe": write(c.Reply(1, {"subscription": 7})),
     "ended": write(c.Ended(7, "SLOW_CONSUMER", "subscription 7 did not keep up.")),
     "unsubscribe": write(c.Unsubscribe(2, 7)),

@@ -14,6 +14,7 @@ from mesh.wire.limits import (
     FRAME,
     FRAMES,
     GAPS,
+    HISTORY,
     LETTERS,
     PIECES,
     QUEUES,
@@ -25,7 +26,7 @@ from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
 from mesh.wire.spoken import A_SECOND, UNKNOWN_IS_TOLD, agreed, in_common
 
 # The features of this client beyond its version of the wire.
-SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET)
+SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET, HISTORY)
 OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands about framing
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from mesh.errors import MeshError
 from mesh.streams.seen import SeenMessages
 from mesh.wire.commands import Query, Subscribe
 from mesh.wire.envelope import ERASED, INITIAL, UNCONFIRMED, Envelope, as_ranges
+from mesh.wire.limits import HISTORY
 
 INBOX = 0  # the subscription number of the inbox
 
@@ -23,6 +24,7 @@ class Terms(Struct, frozen=True):
 
     overflow: str = ""
     max_queue: int = 0
+    history: int = 1
 
 
 class Intake:
@@ -67,11 +69,13 @@ class Intake:
         """The subscriptions at the node that this intake consists of."""
         return (self,)
 
-    def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
+    def asked_for(self, request: int, words: Container[str] = (), resumed: bool = False) -> Subscribe:
+        """Return the command for a node with the features `words`; without HISTORY it sends one value."""
         terms = self.terms
-        return Subscribe(
-            request, self.number, self.query, self.initial, resumed, terms.overflow, terms.max_queue
-        )
+        initial: bool | int = self.initial
+        if initial and terms.history > 1 and HISTORY in words:
+            initial = terms.history
+        return Subscribe(request, self.number, self.query, initial, resumed, terms.overflow, terms.max_queue)
 
     # --- reading ----------------------------------------------------------------------------------------
 

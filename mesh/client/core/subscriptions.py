@@ -101,7 +101,9 @@ class Subscriptions:
             s.is_left = False
             return None
         self._all[s.number] = s
-        return self._calls.send_with_timeout(s.asked_for, s.confirm)
+        return self._calls.send_with_timeout(
+            lambda request: s.asked_for(request, self._line.words), s.confirm
+        )
 
     def give_up(self, s: Intake) -> None:
         """Drop a failed or abandoned subscription, which the node may have accepted."""
@@ -143,7 +145,7 @@ class Subscriptions:
             if s.confirmed:
                 # A new process may have lost messages in flight, so the retained values are requested
                 # again. Known values are dropped when they arrive.
-                self._line.send_command(s.asked_for(0, resumed=not is_new))
+                self._line.send_command(s.asked_for(0, self._line.words, resumed=not is_new))
         self.plan_ack()  # the last ack may be lost
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:

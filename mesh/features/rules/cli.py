@@ -82,6 +82,9 @@ def command() -> None:
     "--refid", metavar="NAME", default="", help="With --stratum: NAME is the next hop to the master."
 )
 @click.option(
+    "--history", type=int, metavar="N", help="Keep the latest N messages of each topic. Default: 1."
+)
+@click.option(
     "--cache-ttl",
     type=float,
     metavar="S",

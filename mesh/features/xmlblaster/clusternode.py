@@ -19,6 +19,7 @@ from mesh.features.xmlblaster.properties import Property
 from mesh.mapping.filters import MAPPERS, OURS, VERSION, Filter, made
 from mesh.mapping.rules import DOMAIN, EXACT, LONGEST_CACHED, OWN_MAPPER, PATTERN, XPATH, KeyRule, Rule
 from mesh.names import node_name
+from mesh.wire.limits import HISTORY_MESSAGES
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -161,6 +162,7 @@ class _Reader(ClusterText):
             "accept_default": self.truth(element, "acceptDefault", True),
             "accept_other_default": self.truth(element, "acceptOtherDefault", False),
             "dirty_read": self.truth(element, "dirtyRead", False),
+            "history": self.number(element, "history", 1, HISTORY_MESSAGES),
             "cache_ttl": self.number(element, "cacheTtl", 0, LONGEST) / 1000,
             "cache_linger": self.number(element, "cacheLinger", 0, LONGEST) / 1000,
         }

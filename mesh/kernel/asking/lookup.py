@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from mesh.kernel.asking.facts import Unwanted
 from mesh.kernel.asking.interest_sync import InterestSync
+from mesh.kernel.asking.lookup_result import LastValue, LookupResult
 from mesh.kernel.asking.scans import Scans
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.context.pages import NAMES
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.delivery.router import Router
 from mesh.kernel.peers.peer import Peer
@@ -21,58 +21,14 @@ from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
 from mesh.routing.merging import Merging
-from mesh.routing.querytrie import wants
 from mesh.routing.retained_value import RetainedValue
-from mesh.wire.calls import LONGEST, AskGet
+from mesh.wire.calls import AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 from mesh.wire.replies import Values
 
 HEDGE = 1.0  # s until the next of several masters is asked
-
-
-@dataclass(frozen=True, slots=True)
-class LastValue:
-    """A retained value: its master, the node that had it, and its possible age in s (None = current)."""
-
-    master: bytes
-    envelope: Envelope
-    source: str
-    age: float | None = None
-
-
-@dataclass(slots=True)
-class LookupResult:
-    """The newest value of each topic, the nodes that did not answer, and the unreachable masters."""
-
-    best: dict[tuple[str, str], LastValue] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    away: list[str] = field(default_factory=list)
-
-    @property
-    def values(self) -> list[LastValue]:
-        return list(self.best.values())
-
-    def add_replies(self, replies: Replies[Values], query: Query) -> int:
-        """Add the replies of nodes, and return the number of unexpected values."""
-        unasked = 0
-        for told in replies.values():
-            for envelope, (source, age, master) in told.found:
-                if _fits(envelope, query):
-                    self.add(LastValue(master, envelope, source, age))
-                else:
-                    unasked += 1
-            self.away += [name[:LONGEST] for name in told.value.away[:NAMES]]
-        return unasked
-
-    def add(self, value: LastValue) -> None:
-        """Keep the value if its topic has no other value, or only an older one."""
-        e = value.envelope
-        topic = (e.keys[0], e.domain)
-        known = self.best.get(topic)
-        if known is None or e.stamp > known.envelope.stamp:
-            self.best[topic] = value
 
 
 class Lookup(Component):
@@ -103,18 +59,24 @@ class Lookup(Component):
         return (on_fact(Unwanted, lambda fact: self._unwanted(fact.query)),)
 
     def look_up(
-        self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
+        self,
+        query: Query,
+        then: Callable[[LookupResult], None],
+        *,
+        fresh: bool = True,
+        after: bool = False,
+        most: int = 1,
     ) -> None:
         """Look up the values of this node and of the query's sources, and call `then` with them.
 
         `fresh` bypasses the cache. With `after` a node replies only after all its messages that are in
-        transit to this node.
+        transit to this node. `most` is the number of messages of each topic; the cache has one.
         """
 
         def settled() -> None:
-            cached = None if fresh else self._cached(query)
+            cached = None if fresh or most > 1 else self._cached(query)
             if cached is None:
-                self._own(query, partial(self._gather, query, then, CLIENTS, (), CONFIRM, after))
+                self._own(query, partial(self._gather, query, then, CLIENTS, (), CONFIRM, after), most=most)
                 return
 
             def both(found: LookupResult) -> None:
@@ -133,16 +95,19 @@ class Lookup(Component):
         visited: Collection[str],
         within: float,
         after: bool,
+        most: int,
     ) -> None:
         """Look up values for a peer: own ones, and those of nodes that the peer reaches through this one."""
         if self._demand.is_relayed(query):
             then = partial(self._gather, query, then, peer.node.uuid, visited, within, after)
-        self._own(query, then, is_local=False)
+        self._own(query, then, is_local=False, most=most)
 
     def tick(self) -> None:
         self._scans.tick()
 
-    def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
+    def _own(
+        self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True, most: int = 1
+    ) -> None:
         """Look up the values of which this node is master: immediately, unless an XPath has much to scan."""
         if is_local:
             for reads in self._context.face.before_reads:
@@ -150,8 +115,9 @@ class Lookup(Component):
         me = self._context.me
 
         def looked(values: Iterable[RetainedValue]) -> None:
-            found = LookupResult()
-            for last in values:
+            found = LookupResult(most=most)
+            wall, latest = self._context.clock.believed, self._router.log.histories.latest
+            for last in chain.from_iterable(latest(value, most, wall) for value in values):
                 if is_local or not last.is_local:
                     found.add(LastValue(me.uuid, last.as_envelope(), me.name, self._age(last)))
             then(found)
@@ -193,8 +159,9 @@ class Lookup(Component):
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
         found.away = list(sources.away)
         question = AskGet(
-            kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me]
-        )
+            kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me],
+            history=found.most,
+        )  # fmt: skip
 
         def ask(targets: set[bytes]) -> None:
             peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
@@ -284,9 +251,3 @@ class Lookup(Component):
             if peers:
                 return min(peers, key=lambda peer: peer.lost_at is not None)
         return None
-
-
-def _fits(value: Envelope, query: Query) -> bool:
-    if query.kind == "exact" and value.keys[0] != query.text:
-        return False
-    return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mesh.routing.envelope_slice import EnvelopeSlice
@@ -22,6 +22,7 @@ class Newcomer:
     waits: int = 0  # unanswered questions
     lacks: bool = False  # still has to ask, perhaps when masters return
     came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
+    ids: set[tuple[bytes, str, int]] = field(default_factory=set)  # of messages meanwhile, if it is held
 
 
 class Joining:
@@ -54,24 +55,40 @@ class Joining:
             newcomer = self._newcomers.get(taker)
             if newcomer is not None:
                 every = range(envelope.count) if indices is None else indices
+                if isinstance(taker, Feed) and taker.is_held:
+                    self._record_ids(newcomer, taker, envelope, every)
                 for key in {envelope.keys[envelope.row(i)] for i in every}:
                     topic = (key, envelope.domain)
                     newest = newcomer.came.get(topic)
                     if newest is not None or len(newcomer.came) < NOTED:
                         newcomer.came[topic] = max(envelope.stamp, newest or envelope.stamp)
 
+    def _record_ids(self, newcomer: Newcomer, feed: Feed, envelope: Envelope, every: Sequence[int]) -> None:
+        """Record the messages that wait in a held feed. A feed with too many of them is held no longer."""
+        newcomer.ids.update((envelope.stream, envelope.domain, n) for n in envelope.number_list(every))
+        if len(newcomer.ids) > NOTED:
+            newcomer.ids.clear()
+            feed.release_held()
+
     def initial(
         self, feed: Feed, values: Iterable[tuple[bytes, Envelope]], now: float, lacks: bool = False
     ) -> None:
         """Deliver first values in each publisher's order, unless newer messages have replaced them.
 
-        `lacks` means that the subscription will ask for more.
+        `lacks` means that the subscription will ask for more. A held feed gets all values before the messages
+        that arrived meanwhile.
         """
         newcomer = self._newcomers[feed]
         newcomer.waits -= 1
         newcomer.lacks = lacks
         self._let_go(feed, newcomer)
-        for master, envelope in sorted(values, key=lambda value: value[1].stamp):
+        ordered = sorted(values, key=lambda value: value[1].stamp)
+        if feed.is_held:
+            ids, newcomer.ids = newcomer.ids, set()
+            new = [(m, e) for m, e in ordered if (e.stream, e.domain, e.last) not in ids]
+            feed.begin_with([EnvelopeSlice(StoredEnvelope(e, master=m)) for m, e in new], now)
+            return
+        for master, envelope in ordered:
             newest = newcomer.came.get((envelope.keys[0], envelope.domain))
             if newest is None or newest < envelope.stamp:
                 feed.offer(EnvelopeSlice(StoredEnvelope(envelope, master=master)), now)

@@ -76,11 +76,10 @@ class Router(Component):
         self._owing = RestoredDebts(receivers.wanting, lambda to: receivers.addressees(to).taker(to))
 
     def start(self, beginning: Beginning) -> None:
-        values = beginning.rows("retained").values()
-        position = beginning.image.next_position
-        self.log.restore_log(beginning.rows("stream"), values, position, self._context.clock.now)
+        rows, position, now = beginning.rows, beginning.image.next_position, self._context.clock.now
+        self.log.restore_log(rows("stream"), rows("retained").values(), position, now, rows("kept"))
         for store in beginning.others:
-            self.log.restore_streams(beginning.rows("stream", store), self._context.clock.now)
+            self.log.restore_streams(rows("stream", store), now)
         self._context.clock.stamped(self.log.newest)
 
     def envelope_restorers(self) -> Mapping[str, Restores]:
@@ -115,11 +114,12 @@ class Router(Component):
         return {
             "topics": len(self.log.retained),
             "topics_evicted": self.log.retained.evicted,
+            **self.log.histories.figures,
             "cached_topics": len(self.cache.values),
         }
 
     def holds(self) -> int:
-        return self.log.retained.bytes
+        return self.log.retained.bytes + self.log.histories.bytes
 
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mesh.kernel.asking.erasing import Erasing
-from mesh.kernel.asking.lookup import Lookup, LookupResult
+from mesh.kernel.asking.lookup import Lookup
+from mesh.kernel.asking.lookup_result import LookupResult
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact

@@ -238,6 +238,7 @@ class Ruling(Component):
         self._nodes.set_configured(found.known)
         self._meeting.deny(found.denied)
         self._router.ruled(self._mapping.is_plain)
+        self._router.log.histories.review_rules()
         self._gossiping.apply_rules(found.rules)
 
     def _went_by(self, rules: tuple[Rule, ...]) -> None:

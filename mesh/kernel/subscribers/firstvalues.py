@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 
 from mesh.kernel.asking.interest_sync import InterestSync
-from mesh.kernel.asking.lookup import Lookup, LookupResult
+from mesh.kernel.asking.lookup import Lookup
+from mesh.kernel.asking.lookup_result import LookupResult
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
@@ -50,7 +51,8 @@ class FirstValues(Component):
         return (on_fact(RoutesChanged, lambda _: self.fetch_missing()),)
 
     def expects(self, feed: Feed) -> None:
-        """Register a new subscription that gets first values soon."""
+        """Register a new subscription that gets first values soon. With a history, it is held until then."""
+        feed.is_held = feed.history > 1
         self._joining.expects(feed)
 
     def deliver_values(
@@ -76,7 +78,7 @@ class FirstValues(Component):
                 done()
 
         self._joining.begins(feed)
-        self._lookup.look_up(query, deliver, after=True)
+        self._lookup.look_up(query, deliver, after=True, most=feed.history)
 
     def fetch_missing(self) -> None:
         """Fetch missing values whose masters can be reached now."""
@@ -103,6 +105,7 @@ class FirstValues(Component):
         now = self._context.clock.now
         for feed in [feed for feed, (due, _) in self._promised.items() if due <= now]:
             self._promised.pop(feed)[1]()
+            feed.release_held()
         if self._ready:
             self._fetch_values()
 

@@ -9,7 +9,8 @@ from functools import partial
 from mesh.errors import LocalError, MasterAway
 from mesh.kernel.asking.erasing import Erasing, erasure
 from mesh.kernel.asking.erasures import Erasures
-from mesh.kernel.asking.lookup import LastValue, Lookup, LookupResult
+from mesh.kernel.asking.lookup import Lookup
+from mesh.kernel.asking.lookup_result import LastValue, LookupResult
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.conn import NODE
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
@@ -63,7 +64,9 @@ class LastValues(Component):
     # --- clients ----------------------------------------------------------------------------------------
 
     def _get(self, asked: IncomingCall[AskGet]) -> None:
-        self._lookup.look_up(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
+        ask = asked.ask
+        said = partial(_say, asked)
+        self._lookup.look_up(_query(ask), said, fresh=ask.fresh, most=ask.history)
 
     def _erase_if_readable(self, asked: IncomingCall[AskErase]) -> None:
         """Erase a topic, but a dead letter only for clients that may read it."""
@@ -119,7 +122,7 @@ class LastValues(Component):
                 self._say_to_node(asked, found)
 
         within = min(CONFIRM, ask.within)
-        self._lookup.get_for(peer, _query(ask), came, ask.visited, within, ask.after)
+        self._lookup.get_for(peer, _query(ask), came, ask.visited, within, ask.after, ask.history)
 
     def _say_to_node(self, asked: IncomingCall[AskGet], found: LookupResult) -> None:
         me, missing, away = self._context.me.name, found.missing[:NAMES], _names(found.away)

@@ -29,7 +29,7 @@ from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import GAPS
+from mesh.wire.limits import GAPS, HISTORY
 from mesh.wire.replies import Reason
 
 
@@ -65,7 +65,7 @@ class SubscriberFeeds(Component):
         self._inboxes = inboxes
 
     def features(self) -> Sequence[str]:
-        return (GAPS,)
+        return (GAPS, HISTORY)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
@@ -114,9 +114,10 @@ class SubscriberFeeds(Component):
         elif query not in feed.queries:
             raise RemoteError(f"{session.name} uses subscription {command.subscription} for another query")
         feed.connect(self._context.clock.now)
-        wanted = command.initial and not command.resumed
+        wanted = bool(command.initial) and not command.resumed
         conn = session.conn
         if wanted:
+            feed.history = int(command.initial)
             self._first.expects(feed)
 
         def known() -> None:

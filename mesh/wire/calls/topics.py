@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from mesh.values import LONGEST_KEY
 from mesh.wire.calls.ask import Carried
+from mesh.wire.limits import HISTORY_MESSAGES
 
 LONGEST_PLACE = LONGEST_KEY + 8  # characters of a name with its kind
 EraseMode = Literal["", "silent", "history"]
@@ -23,6 +24,7 @@ class AskGet(Carried, frozen=True, kw_only=True):
         domain: Only topics of this domain. Empty: of any domain, and of none.
         fresh: From a client: ask the master instead of the cache of this node.
         after: From a node: reply after the messages that already wait for that node.
+        history: Number of messages of each topic, the latest ones. A node of an earlier release has one.
     """
 
     verb = "get"
@@ -31,6 +33,7 @@ class AskGet(Carried, frozen=True, kw_only=True):
     domain: str = ""
     fresh: bool = False
     after: bool = False
+    history: Annotated[int, Meta(ge=1, le=HISTORY_MESSAGES)] = 1
 
 
 class AskErase(Carried, frozen=True, kw_only=True):

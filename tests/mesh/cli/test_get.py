@@ -14,10 +14,10 @@ from tests.mesh.envelopes import envelope
 
 def test_get_tells_the_source_of_each_value_as_json(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     fake = given(get=[FoundMessage.of(Batch(envelope("k"))[0], "heron", 2.5)])
-    assert main(["get", "k", "--json", "--fresh"]) == 0
+    assert main(["get", "k", "--json", "--fresh", "--history", "5"]) == 0
     [told] = json.loads(capsys.readouterr().out)
     assert (told["key"], told["source"], told["stale"]) == ("k", "heron", 2.5)
-    assert fake.asked[0][2]["fresh"] is True
+    assert (fake.asked[0][2]["fresh"], fake.asked[0][2]["history"]) == (True, 5)
 
 
 def test_get_warns_of_values_whose_master_is_out_of_reach(
@@ -44,6 +44,6 @@ def test_get_says_by_its_exit_code_that_there_is_none(
     assert main(["get", "get/z", "--domain", "D"]) == 1
     told = capsys.readouterr()
     assert (told.out, "'get/z'" in told.err) == ("", True)
-    assert fake.asked == [("get", (), {"key": "get/z", "domain": "D", "fresh": False})]
+    assert fake.asked == [("get", (), {"key": "get/z", "domain": "D", "fresh": False, "history": 1})]
     assert main(["get", "get/#", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == []

@@ -38,8 +38,18 @@ def test_options_are_handed_on_and_no_more_than_the_count_is_printed(given: Give
     assert main(["sub", "a/#", "--count", "2", "--raw", *words]) == 0
     assert capsys.readouterr() == ("1\n2\n", "subscribed to a/#\n")
     [(_, _, asked)] = fake.asked
-    how = {"initial": False, "overflow": Overflow.DROP_OLDEST, "max_queue": 7, "group": "g"}
+    how = {"initial": False, "overflow": Overflow.DROP_OLDEST, "max_queue": 7, "group": "g", "history": 1}
     assert asked == {"pattern": "a/#", "domain": "D", **how}
+
+
+def test_a_history_is_asked_for_and_a_durable_subscription_has_none(given: Given, capsys: Capture) -> None:
+    fake = given(subscribe=Subscription(Batch(envelope("k"))))
+    assert main(["sub", "k", "--count", "1", "--history", "20"]) == 0
+    assert fake.asked[0][2]["history"] == 20
+    capsys.readouterr()
+    assert main(["sub", "k", "--durable", "d", "--history", "2"]) == 2
+    assert "--history and --overflow cannot be used with --durable" in capsys.readouterr().err
+    assert main(["sub", "k", "--history", "0"]) == main(["sub", "k", "--history", "1001"]) == 2
 
 
 def test_when_its_time_is_over_the_exit_code_is_124(given: Given, capsys: Capture) -> None:

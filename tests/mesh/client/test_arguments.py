@@ -90,6 +90,8 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "subscribe domain": (lambda m, v: entered(m.subscribe("k", domain=v)), TEXTS),
     "subscribe max_queue": (lambda m, v: entered(m.subscribe("k", max_queue=v)), NUMBERS),
     "subscribe overflow": (lambda m, v: entered(m.subscribe("k", overflow=v)), TEXTS),
+    "subscribe history": (lambda m, v: entered(m.subscribe("k", history=v)), NUMBERS),
+    "get history": (lambda m, v: m.get("k", history=v), NUMBERS),
     "subscribe initial": (lambda m, v: entered(m.subscribe("k", initial=v)), FLAGS),
     "subscribe foo": (lambda m, v: m.subscribe(**{"foo": v}), [1]),
     "unsubscribe": (lambda m, v: m.unsubscribe(v), TEXTS),

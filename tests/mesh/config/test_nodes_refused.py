@@ -117,6 +117,9 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("keys = ['k']\ncache_ttl = nan", 2, "cache_ttl = nan is invalid"),
         ("keys = ['k']\ncache_linger = inf", 2, "cache_linger = inf is invalid: Expected `float` <= 86400.0"),
         ("keys = ['k']\ncache_linger = 86_401", 2, "Expected `float` <= 86400.0. Write seconds"),
+        ("keys = ['k']\nhistory = 0", 2, "history = 0 is invalid: Expected `int` >= 1. Write the number"),
+        ("keys = ['k']\nhistory = 1001", 2, "Expected `int` <= 1000"),
+        ("keys = ['k']\nhistory = 5.0", 2, "Expected `int`, got `float`"),
         ("cache_ttl = 5", 0, "[[nodes.a.master]] has no condition"),
         # domains and keys
         ("domains = ['D', 'RUGBY*']", 1, "The domain 'RUGBY*' is invalid: only a whole \"*\" is a wi"),

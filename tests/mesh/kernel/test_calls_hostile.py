@@ -26,6 +26,10 @@ from tests.simulation import SimNetwork
         ("erase", {"key": "k", "domain": 5}),
         ("erase", {"key": ""}),
         ("erase", {"key": "k", "mode": "loud"}),
+        *(
+            ("get", {"kind": "exact", "text": "k", "history": n})
+            for n in (0, -1, 1001, 2**62, 1.0, "2", True)
+        ),
         ("erase", {"key": "k", "mode": True}),
     ],
 )

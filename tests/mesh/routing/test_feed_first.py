@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Overflow
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -105,3 +106,27 @@ def test_a_gap_waits_for_a_connection() -> None:
     assert told == []
     it.feed.connect(1.0)
     assert told == [5]
+
+
+def test_a_held_feed_sends_nothing_until_its_history_which_goes_first() -> None:
+    it, told = ends(Overflow.BLOCK)
+    it.feed.is_held = True
+    late = [stored(), stored()]
+    it.offer(*late)
+    it.feed.connect(0.0)
+    assert it.sent == [] and it.feed.pending == 2
+    history = [EnvelopeSlice(first()) for _ in range(3)]
+    it.feed.begin_with(history, 0.0)
+    take(it, 5)
+    assert it.sent == [*history, *it.sent[3:]] and [slice_.stored for slice_ in it.sent[3:]] == late
+    numbers = [slice_.number for slice_ in it.sent]
+    assert numbers == sorted(numbers) and it.feed.pending == it.feed.waiting_bytes == 0 and told == []
+
+
+def test_a_feed_that_is_held_no_longer_sends_what_waits() -> None:
+    it, _ = ends()
+    it.feed.is_held = True
+    it.offer(stored())
+    it.feed.release_held()
+    it.offer(stored())
+    assert len(it.sent) == 2

@@ -1,11 +1,12 @@
-"""What a slave caches: for how long, and without a subscriber."""
+"""What a slave caches and for how long, and what a master keeps."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from tests.mesh.meshes import eventually
+from mesh.errors import MasterAway
+from tests.mesh.meshes import eventually, take
 from tests.mesh.scenarios.hearing import hearing
 from tests.mesh.scenarios.topology import FRODO, HERON, RUGBY, Processes, processes_of
 
@@ -14,8 +15,9 @@ from tests.mesh.scenarios.topology import FRODO, HERON, RUGBY, Processes, proces
 def c() -> Iterator[Processes]:
     rule = 'domains = ["RUGBY_NEWS", "SOCCER_NEWS"]\n'
     assert rule in FRODO
+    assert rule in HERON
     slave = FRODO.replace(rule, f"{rule}cache_ttl = 1\ncache_linger = 8\n")
-    with processes_of({"heron": HERON, "frodo": slave}) as c:
+    with processes_of({"heron": HERON.replace(rule, f"{rule}history = 3\n"), "frodo": slave}) as c:
         yield c
 
 
@@ -49,5 +51,36 @@ def test_a_copy_ends_after_its_time_and_a_subscription_after_its_linger(c: Proce
                 return await upstream() == 0
 
             await eventually(is_unsubscribed)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_a_subscriber_behind_a_slave_begins_with_the_history_that_survives_kill_9(c: Processes) -> None:
+    async def scenario() -> None:
+        async with c.connect("frodo", client="f") as f:
+            for n in range(5):
+                await f.publish("h", b"%d" % n, domain=RUGBY, persistent=True)
+            await asyncio.to_thread(c["heron"].kill)
+            await asyncio.to_thread(c["heron"].start)
+
+            async def is_back() -> bool:
+                try:
+                    found = await f.get("h", domain=RUGBY, history=9)
+                except MasterAway:
+                    return False
+                return [m.content for m in found] == [b"2", b"3", b"4"]
+
+            await eventually(is_back)
+            async with f.subscribe("h", domain=RUGBY, history=2) as messages:
+                assert [(m.content, m.state) for m in await take(messages, 2)] == [
+                    (b"3", "INITIAL"), (b"4", "INITIAL")
+                ]  # fmt: skip
+                await f.publish("h", b"5", domain=RUGBY)
+                assert [(m.content, m.state) for m in await take(messages, 1)] == [(b"5", "OK")]
+                assert await f.erase("h", domain=RUGBY, history_only=True) == ["h"]
+                await f.publish("h", b"6", domain=RUGBY)
+                assert [(m.content, m.state) for m in await take(messages, 1)] == [(b"6", "OK")]
+            assert [m.content for m in await f.get("h", domain=RUGBY, history=9)] == [b"6"]
 
     asyncio.run(scenario())

@@ -154,11 +154,11 @@ class SimClient(Driver):
         rate: float | None = None,
         overflow: str = "",
         max_queue: int = 0,
+        history: int = 1,
     ) -> Subscription:
         query = c.Query("exact" if key else "pattern", key or pattern, domain)
-        return self._read(
-            self.core.subscriptions.new_subscription(query, initial, Terms(overflow, max_queue)), rate
-        )
+        terms = Terms(overflow, max_queue, history)
+        return self._read(self.core.subscriptions.new_subscription(query, initial, terms), rate)
 
     def _read(self, intake: Intake, rate: float | None) -> Subscription:
         s = self.subscriptions[intake.number] = Subscription(intake, rate)
@@ -237,10 +237,13 @@ class SimClient(Driver):
 
     # --- asking -------------------------------------------------------------------------------------------
 
-    def get(self, key: str = "", pattern: str = "", domain: str = "", fresh: bool = False) -> list[Got]:
+    def get(
+        self, key: str = "", pattern: str = "", domain: str = "", fresh: bool = False, history: int = 1
+    ) -> list[Got]:
         """Return the retained values; their sources are in `sources`."""
         arguments = {"kind": "exact" if key else "pattern", "text": key or pattern, "domain": domain}
-        call, reply = self._called("get", {**arguments, "fresh": fresh})
+        more = {"history": history} if history > 1 else {}
+        call, reply = self._called("get", {**arguments, "fresh": fresh, **more})
         self.sources = reply.code or reply.value["sources"]
         return [got(e, i, 0) for e in call.found for i in range(e.count)]
 

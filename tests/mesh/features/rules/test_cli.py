@@ -59,6 +59,7 @@ class Mesh:
         (["heron", "--none"], ()),
         (["heron", "--domain", "A", "--cache-ttl", "60", "--cache-linger", "0.5"],
          (Rule("heron", domains=("A",), cache_ttl=60.0, cache_linger=0.5),)),
+        (["heron", "--domain", "A", "--history", "9"], (Rule("heron", domains=("A",), history=9),)),
     ],
 )  # fmt: skip
 def test_a_node_is_given_rules(given: Given, words: list[str], rules: Any, capsys: Capture) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mesh.kernel.asking.lookup import LastValue, LookupResult
+from mesh.kernel.asking.lookup_result import LastValue, LookupResult
 from mesh.kernel.context.node_clock import AHEAD
 from mesh.kernel.rules.inheriting import ASKED, Inheriting, query_of
 from mesh.kernel.rules.ruling import ENDS, SWITCH

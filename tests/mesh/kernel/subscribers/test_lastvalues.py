@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.kernel.asking.lookup import LastValue
+from mesh.kernel.asking.lookup_result import LastValue
 from mesh.kernel.subscribers.lastvalues import _fit
 from mesh.transport.unfinished import MESSAGE
 from mesh.wire.limits import MAX_CONTENT_EVER, MIB

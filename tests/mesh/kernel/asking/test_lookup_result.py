@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.kernel.asking.lookup import LastValue, LookupResult
+from mesh.kernel.asking.lookup_result import LastValue, LookupResult
 from mesh.kernel.context.pages import NAMES
 from mesh.kernel.routes.peer_calls import PeerReply
 from mesh.wire.commands import Query
