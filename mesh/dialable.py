@@ -6,6 +6,8 @@ import re
 from mesh.discovery.advertised import completed
 from mesh.errors import BadConfig
 
+LONGEST = 300  # characters of an address
+_ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
 _DIALABLE = re.compile(r"tcp://(?:\[([0-9A-Fa-f:.]+)(?:%[\w.-]{1,15})?\]|([0-9.]+)):([0-9]{1,5})")
 
 
@@ -45,3 +47,8 @@ def check_advertised(text: str) -> str:
         hint = "Write the IP address of this machine, or of the host or router in front of it: 10.0.0.5, or "
         raise BadConfig(what, hint=f"{hint}203.0.113.7:7710 for a forwarded port.")
     return text
+
+
+def is_node_address(address: str) -> bool:
+    """Return whether the address may be configured for a node: tcp://HOST:PORT, with a name or an IP."""
+    return len(address) <= LONGEST and _ADDRESS.fullmatch(address) is not None

@@ -14,6 +14,9 @@ OF_USERS = (DEAD, CONFLICTS)  # prefixes that users may read and erase
 # Text published under this key is not a message, but sets the rules of a node (mesh/client/ruling.py).
 MASTER = f"{SYSTEM}cluster.node.master"
 
+# Text under this key sets the addresses at which all nodes dial a node.
+INFO = f"{SYSTEM}cluster.node.info"
+
 # Headers of dead letters:
 OWNER = "dead-owner"  # the CURVE key of the inbox's owner
 PRIVATE = "dead-private"  # marks content withheld from others
@@ -70,17 +73,26 @@ def of_queue(domain: str) -> PublishRefused:
 
 def reserved(name: str) -> PublishRefused:
     text = f"{name[:80]!r} begins with {SYSTEM}: only the mesh writes there."
-    hint = RULES_ONLY if ruled_node(name) else "Choose another name."
+    hint = RULES_ONLY if ruled_node(name) or node_at(name) else "Choose another name."
     return PublishRefused(text, hint=hint, code="RESERVED")
 
 
 RULES_ONLY = (
-    "Change rules with `publish` and `erase` of a Python client, or with `mesh rule`, for one node at a time."
+    "Change the rules or addresses of one node with `publish` and `erase` of a Python client, and rules with "
+    "`mesh rule`, too."
 )
 
 
 def ruled_node(key: object) -> str:
     """Return the node in `__sys__cluster.node.master[heron]`; "" for any other key."""
-    if isinstance(key, str) and key.startswith(f"{MASTER}[") and key.endswith("]"):
-        return key[len(MASTER) + 1 : -1]
-    return ""
+    return _node_in(key, MASTER)
+
+
+def node_at(key: object) -> str:
+    """Return the node in `__sys__cluster.node.info[heron]`; "" for any other key."""
+    return _node_in(key, INFO)
+
+
+def _node_in(key: object, prefix: str) -> str:
+    is_one = isinstance(key, str) and key.startswith(f"{prefix}[") and key.endswith("]")
+    return str(key)[len(prefix) + 1 : -1] if is_one else ""

@@ -91,8 +91,9 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
 def ls(as_json: bool, url: str | None) -> None:
     """List the addresses that a node dials.
 
-    KIND: config (in the configuration or given to `mesh up`), added (by `mesh peer add`), remembered (a node
-    answered at the address before). SEEN: time since the last contact. LAST TRY: why the last attempt failed.
+    KIND: config (in the configuration or given to `mesh up`), added (by `mesh peer add`), mesh (set for all
+    nodes by the admin), remembered (a node answered at the address before). SEEN: time since the last
+    contact. LAST TRY: why the last attempt failed.
     """
     with sync.connect(url) as m:
         found = m.call("peers")

@@ -13,7 +13,7 @@ from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, plainly, print_message
 from mesh.errors import LocalError, WouldBlock
 from mesh.printable import typed
-from mesh.reserved import ruled_node
+from mesh.reserved import node_at, ruled_node
 from mesh.wire.limits import MAX_CONTENT_EVER
 
 RULES_MOST = 1 << 20  # bytes to read, above the limit of rules
@@ -49,7 +49,7 @@ def command(
     messages are answered, and continues after a restart of the node. A message whose master is unreachable is
     also answered, because the node keeps the message until the master is reachable. A message under the KEY
     __sys__cluster.node.master[NODE] sets the rules of NODE for the whole mesh, from an xmlBlaster
-    <clusternode> (see `mesh rule`).
+    <clusternode> (see `mesh rule`), and one under __sys__cluster.node.info[NODE] its addresses.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -62,7 +62,7 @@ def command(
     }
     with sync.connect(url, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
-        if node := ruled_node(key):
+        if node := ruled_node(key) or node_at(key):
             publish_rules(m, node, key, content, file, domain=domain, expiry=expiry)
             return
         publishing = PublishRun(m, key, qos)
@@ -77,10 +77,11 @@ def command(
 def publish_rules(
     m: sync.Client, node: str, key: str, content: str | None, file: BinaryIO | None, **options: Any
 ) -> None:
-    """Publish the rules of a node, which apply when the call returns without an error."""
+    """Publish the rules or addresses of a node, which apply when the call returns without an error."""
     given = content.encode(errors="surrogateescape") if content is not None else None
     told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given, **options)
-    print_message(f"the rules of {node}: at all nodes in a moment.  To list them:  mesh rule ls")
+    what, how = ("rules", "rule ls") if ruled_node(key) else ("addresses", "peer ls")
+    print_message(f"the {what} of {node}: at all nodes in a moment.  To list them:  mesh {how}")
     if told.note:
         print_message(told.note)
 

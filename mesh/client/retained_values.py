@@ -14,9 +14,9 @@ from mesh.client.core.subscriptions import query
 from mesh.client.message import FoundMessage, Message, T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
-from mesh.client.ruling import check_everywhere, withdraw_rules
+from mesh.client.ruling import check_everywhere, withdraw_addresses, withdraw_rules
 from mesh.errors import BadArgument, BadQuery
-from mesh.reserved import ruled_node
+from mesh.reserved import node_at, ruled_node
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.limits import HISTORY_MESSAGES
@@ -97,7 +97,8 @@ class RetainedValues(Posting):
         notified by one message with the state ERASED, unless `silent` or `history_only` is set.
 
         Args:
-            key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
+            key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node,
+                and `__sys__cluster.node.info[NAME]` the addresses that the admin has set for it.
             xpath: Deletes each topic that `get` finds with it, one after the other.
             domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
             silent: Whether to notify no subscriber.
@@ -125,9 +126,10 @@ class RetainedValues(Posting):
         if key is None:
             raise BadQuery("No topic to erase was given.", hint="Pass a key or xpath=.")
         checked = check_domain("" if domain is None else domain)
-        if node := ruled_node(key):
+        if node := ruled_node(key) or node_at(key):
             check_everywhere(checked, silent=silent, history_only=history_only)
-            return [key] if await self._within(timeout, withdraw_rules, self, node) else []
+            withdraw = withdraw_rules if ruled_node(key) else withdraw_addresses
+            return [key] if await self._within(timeout, withdraw, self, node) else []
         return await self._within(timeout, self._erase, check_key(key), checked, mode)
 
     async def _erase_found(self, q: c.Query, mode: str) -> list[str]:

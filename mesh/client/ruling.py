@@ -19,8 +19,7 @@ async def put_rules(client: Connected, node: str, content: bytes) -> Published:
     Raises: PublishRefused, with the code of the reason.
     """
     put = await _rules_put(client, node, content) or RulesPut()
-    late = (f"did not answer in time, notified again later: {', '.join(put.missing)}") if put.missing else ""
-    return Published("OK", "", 0, late)
+    return Published("OK", "", 0, _late(put))
 
 
 async def withdraw_rules(client: Connected, node: str) -> bool:
@@ -28,22 +27,46 @@ async def withdraw_rules(client: Connected, node: str) -> bool:
     return await _rules_put(client, node, None) is not None
 
 
-async def _rules_put(client: Connected, node: str, content: bytes | None) -> RulesPut | None:
+async def put_addresses(client: Connected, node: str, content: bytes) -> Published:
+    """Replace the addresses at which all nodes dial a node, by a `<clusternode>` text.
+
+    Raises: PublishRefused, with the code of the reason.
+    """
+    put = await _rules_put(client, node, content, is_info=True) or RulesPut()
+    return Published("OK", "", 0, _late(put))
+
+
+async def withdraw_addresses(client: Connected, node: str) -> bool:
+    """Withdraw the mesh's addresses of a node; return whether there were any."""
+    return await _rules_put(client, node, None, is_info=True) is not None
+
+
+def _late(put: RulesPut) -> str:
+    missing = ", ".join(put.missing)
+    return f"did not answer in time, notified again later: {missing}" if missing else ""
+
+
+async def _rules_put(
+    client: Connected, node: str, content: bytes | None, is_info: bool = False
+) -> RulesPut | None:
     try:
-        return await _changed(client, node, content)
+        return await _changed(client, node, content, is_info)
     except LocalError as error:
         raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
 
 
-async def _changed(client: Connected, node: str, content: bytes | None) -> RulesPut | None:
+async def _changed(client: Connected, node: str, content: bytes | None, is_info: bool) -> RulesPut | None:
     """Send the changed rules, and return the reply; None if the mesh has these rules already."""
     # Imported here, because these modules slow down the start of a client and only admins need them.
     from mesh.config.formats import XMLBLASTER, config_format
-    from mesh.config.ruled import with_rules, without_rules
+    from mesh.config.ruled import with_addresses, with_rules, without_rules
     from mesh.security.ruling import new_rules
 
     found = read_result(RulesTold, await _said(client, "rules"))
-    if content is None:
+    if is_info:
+        at = config_format(XMLBLASTER).addresses(_text(content), node) if content is not None else ()
+        change = partial(with_addresses, name=node_name(node), at=at)
+    elif content is None:
         change = partial(without_rules, names=[node_name(node)])
     else:
         rules, _ = config_format(XMLBLASTER).rules(_text(content), node=node)

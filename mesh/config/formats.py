@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mesh.config.source import Setting
 from mesh.entry_points import named
-from mesh.errors import NotAvailable
+from mesh.errors import BadConfig, NotAvailable
 from mesh.mapping.rules import Rule
 
 GROUP = "mesh.config_formats"
@@ -42,6 +42,14 @@ class ConfigFormat(ABC):
 
         `file` is the origin of the text in errors. The text must be about `node`, unless that is None.
         """
+
+    def addresses(self, text: str, node: str) -> tuple[str, ...]:
+        """Return the addresses in a text about `node`. Raises: BadConfig if there are none.
+
+        A format without addresses does not override this method.
+        """
+        what = f"The content has no address of {node}: {type(self).__name__} texts have none."
+        raise BadConfig(what, hint="Publish the text of a <clusternode>.")
 
 
 def config_format(name: str) -> ConfigFormat:

@@ -42,3 +42,8 @@ def without_rules(before: Agreed, names: Sequence[str]) -> Agreed:
     """
     entries = {name: structs.replace(before.nodes.get(name, AgreedNode()), rules=None) for name in names}
     return before.with_all(entries)
+
+
+def with_addresses(before: Agreed, name: str, at: Sequence[str]) -> Agreed:
+    """Return the list in which others dial the node at `at`; without addresses, only by their settings."""
+    return before.with_(name, structs.replace(before.nodes.get(name, AgreedNode()), at=tuple(at)))

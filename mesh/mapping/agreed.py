@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from mesh.dialable import is_node_address
 from mesh.discovery.state import Natural
 from mesh.errors import LocalError
 from mesh.mapping.checking import check_alternative, check_xpaths
@@ -22,6 +23,7 @@ from mesh.wire.limits import HISTORY_MESSAGES
 
 NODES = 4096  # in a list
 ALTERNATIVES = 1000  # of all its rules
+ADDRESSES = 8  # of one node
 STRATA = 15  # highest stratum
 # Terms of a rule that the first releases do not know, with the value of a rule without the term.
 LATER: dict[str, object] = {"cache_ttl": 0.0, "cache_linger": 0.0, "history": 1}
@@ -42,11 +44,13 @@ class AgreedNode(msgspec.Struct, frozen=True, omit_defaults=True):
     """The shared entry of one node.
 
     `rules` are all rules of the node, or None if files decide. `allowed` says whether the node may be linked,
-    or is None if settings decide.
+    or is None if settings decide. `at` has the addresses at which all others dial the node, besides those of
+    their settings.
     """
 
     rules: tuple[Rule, ...] | None = None
     allowed: bool | None = None
+    at: tuple[str, ...] = ()
 
 
 class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,6 +63,10 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def rules(self) -> dict[str, tuple[Rule, ...]]:
         return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        return {name: entry.at for name, entry in self.nodes.items() if entry.at}
 
     def with_(self, name: str, entry: AgreedNode) -> Agreed:
         """Return the list with `entry` as the entry of the node. An empty entry removes the node."""
@@ -117,9 +125,19 @@ def check(agreed: Agreed) -> None:
     left = ALTERNATIVES
     for name, entry in agreed.nodes.items():
         node_name(name)
+        check_addresses(name, entry.at)
         for rule in entry.rules or ():
             left -= _check_rule(name, rule, left)
     check_xpaths(rule for entry in agreed.nodes.values() for rule in entry.rules or ())
+
+
+def check_addresses(name: str, at: Sequence[str]) -> None:
+    """Check the addresses of one node. Raises: LocalError BAD_RULES."""
+    if len(at) > ADDRESSES:
+        raise bad(f"{name} has {len(at):,} addresses; the limit is {ADDRESSES}.")
+    for address in at:
+        if not is_node_address(address):
+            raise bad(f"{address[:80]!r} is no address of {name}, such as tcp://HOST:PORT.")
 
 
 def _check_rule(name: str, rule: Rule, left: int) -> int:

@@ -23,11 +23,11 @@ def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
     return _node(node, [*lines, *(line for rule in mine for line in _rule(rule))])
 
 
-def info_xml(node: str, address: str) -> bytes:
-    """Return the XML of a node's address, which is left out if others cannot dial it over TCP."""
-    said = f"socket://{address.removeprefix('tcp://')}" if address.startswith("tcp://") else ""
-    inside = f'<connect><qos><address type="SOCKET">{_text(said)}</address></qos></connect>'
-    return _node(node, [inside] if said else [])
+def info_xml(node: str, *addresses: str) -> bytes:
+    """Return the XML of a node's addresses, without those that others cannot dial over TCP."""
+    said = [f"socket://{each.removeprefix('tcp://')}" for each in addresses if each.startswith("tcp://")]
+    inside = "".join(f'<address type="SOCKET">{_text(each)}</address>' for each in said)
+    return _node(node, [f"<connect><qos>{inside}</qos></connect>"] if said else [])
 
 
 def _node(node: str, lines: Iterable[str]) -> bytes:

@@ -84,7 +84,8 @@ class RetainedValues(Connected):
         notified by one message with the state ERASED, unless `silent` or `history_only` is set.
 
         Args:
-            key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
+            key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node,
+                and `__sys__cluster.node.info[NAME]` the addresses that the admin has set for it.
             xpath: Deletes each topic that `get` finds with it, one after the other.
             domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
             silent: Whether to notify no subscriber.

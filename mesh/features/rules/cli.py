@@ -251,6 +251,7 @@ def remarks(found: RulesTold) -> list[str]:
             names[entry.allowed].append(name)
     said += [f"allowed links: {', '.join(names[True])}"] if names[True] else []
     said += [f"denied links: {', '.join(names[False])}"] if names[False] else []
+    said += [f"{name} is dialed at {', '.join(at)}" for name, at in agreed.addresses.items()]
     said += [f"not in force at this node: {found.refused}"] if found.refused else []
     said += ["in force at this node in a moment"] if found.changing else []
     said += [f"not yet in force at: {', '.join(found.behind)}"] if found.behind else []

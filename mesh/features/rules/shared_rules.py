@@ -214,4 +214,5 @@ def _said(name: str, entry: AgreedNode | None) -> str:
     if entry is None:
         return f"{name}: as in its file"
     rules = f"{len(entry.rules)} rules" if entry.rules is not None else ""
-    return f"{name}: {', '.join(filter(None, (rules, ALLOWED[entry.allowed])))}"
+    at = f"at {', '.join(entry.at)}" if entry.at else ""
+    return f"{name}: {', '.join(filter(None, (rules, ALLOWED[entry.allowed], at)))}"

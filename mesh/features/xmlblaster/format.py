@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mesh.config.formats import ConfigFormat, ReadSettings, Rules
+from mesh.errors import BadConfig
 from mesh.features.xmlblaster.clusternode import read_clusternode
 from mesh.features.xmlblaster.properties import Property, from_words, merged, read_properties
 from mesh.features.xmlblaster.translation import settings_of
 from mesh.mapping.rules import standing_in
-from mesh.reserved import MASTER
+from mesh.reserved import INFO, MASTER
 
 
 class XmlBlaster(ConfigFormat):
@@ -29,6 +30,17 @@ class XmlBlaster(ConfigFormat):
         found = read_clusternode(Property(name, node, text, place, lines), is_lenient=None)
         rules = {found.name: found.rules, **{each: standing_in(each, found.rules) for each in found.backups}}
         return rules, list(found.notes)
+
+    def addresses(self, text: str, node: str) -> tuple[str, ...]:
+        found = read_clusternode(Property(INFO, node, text, "content"), is_lenient=None)
+        if found.rules or found.backups:
+            what = f"The <clusternode> has rules, which {INFO}[{node}] does not set."
+            raise BadConfig(what, hint=f"Publish them under {MASTER}[{node}].")
+        if not found.addresses:
+            what = f"The <clusternode> has no address of {node}."
+            hint = "Write <connect><qos><address type='SOCKET'>HOST:PORT</address></qos></connect>."
+            raise BadConfig(what, hint=hint)
+        return found.addresses
 
 
 xmlblaster = XmlBlaster()

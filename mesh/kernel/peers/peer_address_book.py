@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
 
+from mesh.dialable import LONGEST, is_node_address
 from mesh.errors import LocalError, MeshError
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.conn import Conn
@@ -26,11 +26,9 @@ from mesh.wire.replies import Changed, PeerRow, Reason
 
 PATIENT = 4  # failed dials before silence is reported
 DIALLED = 64  # remembered nodes that are dialed at the next start
-LONGEST = 300  # characters of an address
-ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
 TRYING_ON = "Connecting."
 SILENT = "no answer (is a node running there?)"
-KINDS = CONFIG, ADDED, REMEMBERED = "config", "added", "remembered"
+KINDS = CONFIG, ADDED, SHARED, REMEMBERED = "config", "added", "mesh", "remembered"
 
 
 @dataclass(slots=True)
@@ -72,6 +70,7 @@ class PeerAddressBook(Component):
         self.met, self.key_of = nodes.met, nodes.key_of
         self.has_met, self.was_met = nodes.has_met, nodes.was_met
         self.keep_queued, self.with_queued = nodes.keep_queued, nodes.with_queued
+        self.shared: dict[str, tuple[str, ...]] = {}  # set by the admin: node -> its addresses
         self._is_alive = is_alive
         self._is_occupied = is_occupied
         self._disk = disk
@@ -112,9 +111,9 @@ class PeerAddressBook(Component):
         Raises: LocalError for an invalid address, or if the node keeps `MET` addresses already.
         """
         known = self._seeds.get(address)
-        if known is not None and known.kind != REMEMBERED:
+        if known is not None and known.kind not in (SHARED, REMEMBERED):
             return False
-        if not ADDRESS.fullmatch(address) or len(address) > LONGEST:
+        if not is_node_address(address):
             what = f"{address[:80]!r} is not an address of a node."
             hint = f"Write tcp://HOST:PORT, with at most {LONGEST} characters."
             raise LocalError(what, hint=hint, code="BAD_ADDRESS")
@@ -127,6 +126,26 @@ class PeerAddressBook(Component):
         self._context.event("peer", f"{address} was added")
         self._context.clock.wake(self._context.clock.now)
         return True
+
+    def set_shared(self, addresses: Mapping[str, Sequence[str]]) -> None:
+        """Dial the addresses that the admin has set for nodes, by their names, and no earlier ones."""
+        self.shared = {name: tuple(at) for name, at in addresses.items()}
+        others = {a: name for name, at in self.shared.items() if name != self._context.me.name for a in at}
+        for address in [a for a, seed in self._seeds.items() if seed.kind == SHARED and a not in others]:
+            self._drop_seed(address)
+        for address, name in others.items():
+            known = self._seeds.get(address)
+            if known is None:
+                self._seeds[address] = Seed(SHARED, node=name)
+            elif known.kind == REMEMBERED:
+                known.kind, known.due = SHARED, 0.0
+        self._context.clock.wake(self._context.clock.now)
+
+    def _drop_seed(self, address: str) -> Seed:
+        seed = self._seeds.pop(address)
+        if seed.conn is not None:
+            self._context.out.hang_up(seed.conn)
+        return seed
 
     def remove_address(self, what: str) -> bool:
         """Forget an address, or a node by its name or address; return whether any was forgotten.
@@ -141,13 +160,10 @@ class PeerAddressBook(Component):
         found = [
             address
             for address, seed in self._seeds.items()
-            if what in (address, seed.node) and seed.kind != CONFIG
+            if what in (address, seed.node) and seed.kind not in (CONFIG, SHARED)
         ]
         for address in found:
-            seed = self._seeds.pop(address)
-            if seed.conn is not None:
-                self._context.out.hang_up(seed.conn)
-            if seed.kind == ADDED:
+            if self._drop_seed(address).kind == ADDED:
                 self._disk.later("peer", b"a" + address.encode(), Delete("peer", b"a" + address.encode()))
         if uuids or found:
             self._context.event("peer", f"{what} was removed")

@@ -142,6 +142,7 @@ class Ruling(Component):
         """
         self.check_rules(self.own, agreed)
         self.agreed, self._summary = agreed, summary
+        self._neighbours.acquaintances.set_shared(agreed.addresses)
         if self._context.serves:
             self._expect(is_shared=True)
         else:  # no message has been accepted yet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from mesh.kernel.context.component import Component
@@ -14,10 +14,8 @@ from mesh.kernel.states.state_topic_stream import StateTopicStream
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rulesxml import info_xml, master_xml
 from mesh.patterns import matches
-from mesh.reserved import MASTER
+from mesh.reserved import INFO, MASTER
 from mesh.wire.commands import Query
-
-INFO = "__sys__cluster.node.info"
 
 
 class NodeTopics(Component):
@@ -34,6 +32,7 @@ class NodeTopics(Component):
         self._neighbours = neighbours
         self._mapping = mapping
         self._telling = telling
+        self._shared: dict[str, tuple[str, ...]] = {}  # last addresses that the admin has set
         self._masters: dict[str, bytes] = {}  # last contents, while rules change
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -47,7 +46,7 @@ class NodeTopics(Component):
             )
         elif query.text.startswith(INFO):
             self._create_topics(
-                query, INFO, ((name, partial(info_xml, name, at)) for name, at in self._known())
+                query, INFO, ((name, partial(info_xml, name, *at)) for name, at in self._known().items())
             )
 
     def _create_topics(
@@ -59,6 +58,7 @@ class NodeTopics(Component):
                 self._telling.store_value(key, name, content())
 
     def _on_rules(self, fact: RulesChanged) -> None:
+        self._on_addresses()
         if not fact.is_now:
             self._masters = self._rules()
             return
@@ -76,7 +76,23 @@ class NodeTopics(Component):
     def _names(self) -> Iterable[str]:
         return dict.fromkeys(rule.node for rule in self._mapping.rules)
 
-    def _known(self) -> Iterator[tuple[str, str]]:
-        yield self._context.me.name, self._context.me.address
+    def _known(self) -> dict[str, tuple[str, ...]]:
+        """Return the addresses of each node: those that the admin has set, otherwise the one in use."""
+        known = {self._context.me.name: (self._context.me.address,)}
         for peer in self._neighbours.peers.values():
-            yield peer.node.name, peer.reached or peer.node.address
+            known[peer.node.name] = (peer.reached or peer.node.address,)
+        return known | self._neighbours.acquaintances.shared
+
+    def _on_addresses(self) -> None:
+        """Publish the addresses that the admin has changed."""
+        before, now = self._shared, dict(self._neighbours.acquaintances.shared)
+        self._shared = now
+        if before == now:
+            return
+        known = self._known()
+        for name in sorted({*before, *now}):
+            if before.get(name) != now.get(name):
+                content = info_xml(name, *known.get(name, ()))
+                self._telling.publish_value(f"{INFO}[{name}]", name, partial(bytes, content))
+            if name not in known:
+                self._telling.remove_value(f"{INFO}[{name}]")

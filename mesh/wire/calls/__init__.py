@@ -48,16 +48,7 @@ from mesh.wire.calls.queues import (
     AskQueueWhy,
 )
 from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSitePause, AskSites, AskSiteSync
-from mesh.wire.calls.topics import (
-    AskErase,
-    AskGet,
-    AskLocate,
-    AskRoute,
-    AskTree,
-    AskWhere,
-    AskWhy,
-    EraseMode,
-)
+from mesh.wire.calls.topics import AskErase, AskGet, AskLocate, AskRoute, AskTree, AskWhere, AskWhy, EraseMode
 
 __all__ = [
     "LONGEST",

@@ -125,7 +125,7 @@ class PeerRow(Struct, kw_only=True):
 
     Attributes:
         address: The address.
-        kind: `"config"`, `"added"` or `"remembered"`.
+        kind: `"config"`, `"added"`, `"mesh"` (set by the admin) or `"remembered"`.
         node: Name of the node there. Empty: not known.
         seen: Seconds since it was last seen.
         why: Why the last dial failed.

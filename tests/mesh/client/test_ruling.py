@@ -10,10 +10,15 @@ import pytest
 
 import mesh
 from mesh.mapping.agreed import unpacked
-from mesh.reserved import MASTER, ruled_node
+from mesh.reserved import INFO, MASTER, node_at, ruled_node
 from tests.mesh.meshes import in_memory, passing
 
 NEWS = "<clusternode id='b'><master><key queryType='DOMAIN' domain='NEWS'/></master></clusternode>"
+
+AT = (
+    "<clusternode id='b'><connect><qos><address type='SOCKET'>10.0.0.5:7710</address></qos></connect>"
+    "</clusternode>"
+)
 
 
 async def follows(m: Any, node: str, wanted: str) -> str:
@@ -72,7 +77,12 @@ NO_RULES: list[tuple[str, Any, str]] = [
     (f"{MASTER}[b", NEWS, "RESERVED"),
     (MASTER, NEWS, "RESERVED"),
     ("__sys__cluster.node.state[b]", NEWS, "RESERVED"),
-    ("__sys__cluster.node.info[b]", NEWS, "RESERVED"),
+    (f"{INFO}[b]", NEWS, "BAD_CONFIG"),  # rules
+    (f"{INFO}[b]", "<clusternode id='b'/>", "BAD_CONFIG"),  # no address
+    (f"{INFO}[c]", AT, "BAD_CONFIG"),  # of another node
+    (f"{INFO}[b]", AT.replace("10.0.0.5", "a/b"), "BAD_CONFIG"),
+    (f"{INFO}[b]", AT.replace("<address", "<address type='SOCKET'>h:1</address><address") * 2, "BAD_CONFIG"),
+    (INFO, AT, "RESERVED"),
 ]  # fmt: skip
 
 
@@ -88,6 +98,42 @@ def test_what_is_no_rule_of_that_node_changes_nothing() -> None:
             assert (await joe.call("rules"))["stamp"] == 0
 
     asyncio.run(scenario())
+
+
+def test_the_addresses_of_a_node_are_set_for_all_nodes_read_and_withdrawn_beside_its_rules() -> None:
+    async def scenario() -> None:
+        async with in_memory("a", "b", "c") as m, m.connect("a") as joe, m.connect("c") as ann:
+            [measured] = await ann.get(f"{INFO}[b]")
+            assert "10.0.0.5" not in measured.text
+            assert (await passing(m, joe.publish(f"{MASTER}[b]", NEWS))).ok
+            async with ann.subscribe(f"{INFO}[b]", initial=False) as heard:
+                assert (await passing(m, joe.publish(f"{INFO}[b]", AT))).ok
+                assert "socket://10.0.0.5:7710" in (await anext(heard)).text
+                [read] = await ann.get(f"{INFO}[b]")
+                assert (await passing(m, ann.publish(f"{INFO}[b]", read.text))).ok, "what is read can be set"
+                rows = await of_node(m, "c")
+                assert [row["address"] for row in rows if row["kind"] == "mesh"] == ["tcp://10.0.0.5:7710"]
+                assert not any(row["kind"] == "mesh" for row in await of_node(m, "b")), "not to itself"
+                assert await passing(m, joe.erase(f"{INFO}[b]")) == [f"{INFO}[b]"]
+                assert "10.0.0.5" not in (await anext(heard)).text
+            assert await joe.erase(f"{INFO}[b]") == []
+            assert not any(row["kind"] == "mesh" for row in await of_node(m, "c"))
+            assert "NEWS" in str((await joe.call("rules"))["value"]), "the rules are still there"
+            with pytest.raises(mesh.BadArgument, match="domain="):
+                await joe.publish(f"{INFO}[b]", AT, domain="D")
+
+    asyncio.run(scenario())
+
+
+async def of_node(m: Any, name: str) -> list[dict[str, Any]]:
+    """Return the addresses that a node dials."""
+    async with m.connect(name) as reader:
+        return list((await reader.call("peers"))["peers"])
+
+
+def test_a_key_names_a_node_only_if_it_is_whole() -> None:
+    assert node_at(f"{INFO}[heron]") == "heron" and ruled_node(f"{INFO}[heron]") == ""
+    assert [node_at(key) for key in (INFO, f"{INFO}[heron", f"{MASTER}[heron]", 5, None)] == [""] * 5
 
 
 @pytest.mark.parametrize("error", [KeyError("uid not found: 1234"), OSError("No username set")])

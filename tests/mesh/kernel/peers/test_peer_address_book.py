@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from mesh.discovery.state import Summary
 from mesh.errors import RemoteError
 from mesh.kernel.subscribers import saying
+from mesh.mapping.agreed import Agreed, AgreedNode
 from mesh.mapping.rules import Rule
 from mesh.wire.commands import (
     Answer,
@@ -147,3 +149,38 @@ def test_a_peer_wants_so_many_things_and_no_more(monkeypatch: pytest.MonkeyPatch
     assert set(peer.exchange.feed.queries) == set(wanted[1:])
     with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):  # a query that is not there makes no space
         a.core.parts.wanted.interest(peer, Interest(3, False, wanted[:1], (Query("exact", "never wanted"),)))
+
+
+def shares(node: SimNode, stamp: int, **at: str) -> None:
+    """Let a node have a list of the admin with these addresses of nodes."""
+    agreed = Agreed({name: AgreedNode(at=(address,)) for name, address in at.items()})
+    node.core._at(node.net.now, node.net.wall)
+    node.core.parts.ruling.share(agreed, Summary("rules", stamp, b""))
+    node._carry_out_all()
+
+
+def test_nodes_that_find_each_other_in_no_other_way_meet_by_the_addresses_of_the_admin() -> None:
+    net = SimNetwork()
+    a, b = net.node("a"), net.node("b")
+    net.run(5)
+    assert not a.alive and not b.alive
+    shares(a, 1, a=a.address, b=b.address)
+    net.until(lambda: "b" in a.alive and "a" in b.alive)
+    rows = a.core.parts.neighbours.acquaintances.rows().values()
+    assert [(row.address, row.kind, row.node) for row in rows if row.kind == "mesh"] == [
+        (b.address, "mesh", "b")
+    ]
+    assert client_of(a).call("peer", remove=b.address) == {"changed": False}, "the admin's"
+    assert b.address in {row.address for row in a.core.parts.neighbours.acquaintances.rows().values()}
+    shares(a, 2)
+    kinds = [row.kind for row in a.core.parts.neighbours.acquaintances.rows().values()]
+    assert "mesh" not in kinds and "b" in a.alive
+
+
+def test_a_configured_address_stays_one_whatever_the_admin_sets_and_withdraws() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    book = b.core.parts.neighbours.acquaintances
+    shares(b, 1, a=a.address)
+    shares(b, 2)
+    assert [row.kind for row in book.rows().values() if row.address == a.address] == ["config"]
