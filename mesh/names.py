@@ -16,6 +16,8 @@ _SESSION = re.compile(
     r"(?:(?:/site/(?P<site>[^/]+))?/node/(?P<node>[^/]+)/)?"
     r"client/(?P<client>[^/]+)(?:/session/(?P<session>-?[1-9][0-9]{0,18}))?"
 )
+# A name as users also write it: without `session/` before the number.
+_SHORT = re.compile(r"(?P<client>(?:/.*/)?client/[^/]+)/(?P<session>-?[1-9][0-9]{0,18})")
 _LARGEST_SESSION = 2**63 - 1
 LONGEST_QUEUE = 200  # characters of a queue's name
 
@@ -71,11 +73,17 @@ class SessionName:
         if found is None:
             raise BadName(
                 f"{text[:80]!r} is not the name of a client or session.",
-                hint="Write client/NAME, client/NAME/session/1 or /node/NODE/client/NAME/session/1, "
+                hint="Write client/NAME, client/NAME/1 or /node/NODE/client/NAME/1, "
                 "with /site/SITE before /node for another site; session 0 does not exist.",
             )
         session = found["session"]
         return cls(found["client"], int(session) if session else None, found["node"], found["site"])
+
+    @classmethod
+    def typed(cls, text: str) -> "SessionName":
+        """Parse a name as users write it: also `client/joe/1` for `client/joe/session/1`. Raises: BadName."""
+        short = None if _SESSION.fullmatch(text) else _SHORT.fullmatch(text)
+        return cls.parse(f"{short['client']}/session/{short['session']}" if short else text)
 
     @property
     def session_is_generated(self) -> bool:

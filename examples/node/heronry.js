@@ -9,6 +9,12 @@ import * as wire from './wire.js';
 
 export { MeshError };
 
+/** Return the name as nodes know it: client/joe/1 is short for client/joe/session/1. */
+function sessionName(to) {
+  const short = /^((?:\/.*\/)?client\/[^/]+)\/(-?[1-9]\d*)$/.exec(to);
+  return short && !/client\/[^/]+\/session\/[^/]+$/.test(to) ? `${short[1]}/session/${short[2]}` : to;
+}
+
 const ACK_AFTER = 2; // ms; one ACK covers everything until then
 const LONGEST_KEY = 512; // characters of a key or destination
 const LARGEST_PROPERTIES = 65_536; // bytes
@@ -92,13 +98,24 @@ export class Client extends EventEmitter {
     return this.#publish(key, content, domain, persistent ? wire.PERSISTENT : 0, '', own);
   }
 
-  /** Send to a session or client, such as client/joe or /node/heron/client/joe/session/1, or to one server of an
-   *  address, such as calc/sum. */
-  send(destination, content, { key = '', domain = '', persistent = false, forceQueuing = false, ...own } = {}) {
+  /** Send to a session or client, such as client/joe or /node/heron/client/joe/1, or to one server of an
+   *  address, such as calc/sum. For an array of destinations, resolves with {destination, answer, error} of each:
+   *  either `answer` or `error` is null. */
+  async send(destination, content, options = {}) {
+    if (!Array.isArray(destination)) return this.#sendOne(destination, content, options);
+    const sent = await Promise.allSettled(destination.map((to) => this.#sendOne(to, content, options)));
+    return sent.map(({ value = null, reason = null }, i) => ({
+      destination: destination[i],
+      answer: value,
+      error: reason,
+    }));
+  }
+
+  async #sendOne(to, content, { key = '', domain = '', persistent = false, forceQueuing = false, ...own }) {
     const flags = (persistent ? wire.PERSISTENT : 0) + (forceQueuing ? wire.FORCE_QUEUING : 0);
-    const isAddress = !/^(client\/|\/)/.test(destination);
+    const isAddress = !/^(client\/|\/)/.test(to);
     if (isAddress) this.#checkServices();
-    return this.#publish(key, content, isAddress ? wire.SENDS : domain, flags, destination, own);
+    return this.#publish(key, content, isAddress ? wire.SENDS : domain, flags, sessionName(to), own);
   }
 
   /** Erase a topic and its retained value. Resolves with the erased keys. */

@@ -68,7 +68,10 @@ EXAMPLES = {
         "mesh reply disk/free --exec 'df -h | tail -n +2' --shell",
         "mesh reply image/small --exec 'convert - -resize 200x -' --concurrency 4",
     ],
-    "send": ["mesh send /node/heron/client/joe 'come home'"],
+    "send": [
+        "mesh send /node/heron/client/joe 'come home'",
+        "mesh send client/joe 'come home' --to client/ann --to calc/log",
+    ],
     "inbox": ["mesh inbox --client joe --session 1"],
     "inbox release": ["mesh inbox release joe"],
     "route": ["mesh route sensors/kitchen/temp --domain HOUSE", "mesh route --to calc/add"],

@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 import click
@@ -11,6 +12,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, print_message
 from mesh.cli.pub import lines_of
+from mesh.client.sending import Sent
 from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
 from mesh.remote_names import UNKNOWN
 from mesh.values import Published
@@ -20,6 +22,13 @@ from mesh.values import Published
 @click.argument("destination")
 @click.argument("content", required=False)
 @options.file
+@click.option(
+    "--to",
+    "further",
+    multiple=True,
+    metavar="DESTINATION",
+    help="Send the message to DESTINATION, too. Can be repeated.",
+)
 @click.option(
     "--domain",
     metavar="NAME",
@@ -37,6 +46,7 @@ def command(  # noqa: PLR0913
     destination: str,
     content: str | None,
     file: BinaryIO | None,
+    further: tuple[str, ...],
     domain: str | None,
     force_queuing: bool,
     persistent: bool,
@@ -46,15 +56,18 @@ def command(  # noqa: PLR0913
     client: str | None,
     session: int | None,
     url: str | None,
-) -> None:
+) -> int:
     """Send CONTENT to DESTINATION, or each line of a file or of stdin, in order.
 
-    DESTINATION is one session, /node/heron/client/joe/session/1, or all sessions of a client,
+    DESTINATION is one session, /node/heron/client/joe/1, or all sessions of a client,
     /node/heron/client/joe. Without /node/heron, --domain selects the node, by default the asked node. The
     prefix /site/NYC addresses a client in another site.
 
     A message to an address, such as calc/add, goes to one of its servers (see `mesh req`). Such a message
     cannot have --domain, --force-queuing or --persistent.
+
+    With several destinations, each has a line with its outcome. Exit code 1: at least one refused the
+    message.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -68,8 +81,13 @@ def command(  # noqa: PLR0913
             "persistent": persistent,
             "expiry": expiry,
         }
-        answers = _sent(m, destination, contents, content is not None, force_queuing, how)
-        print_message(summary(destination, answers, is_one=content is not None))
+        is_one = content is not None
+        if further:
+            how["force_queuing"] = force_queuing
+            return tell_each(m.send([destination, *further], each, **how) for each in contents)
+        answers = _sent(m, destination, contents, is_one, force_queuing, how)
+        print_message(summary(destination, answers, is_one))
+    return 0
 
 
 def _sent(
@@ -115,6 +133,22 @@ def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str
     if len(outcomes) == 1:
         return f"{what}: {next(iter(outcomes))}"
     return ", ".join([what, *(f"{number:,} {said}" for said, number in outcomes.items())])
+
+
+def tell_each(sendings: Iterable[Iterable[Sent]]) -> int:
+    """Print the outcomes of each destination, and return the exit code.
+
+    A refusal is printed once for each destination, with the number of its messages.
+    """
+    found: dict[str, Counter[str]] = {}
+    for sent in chain.from_iterable(sendings):
+        said = f"refused: {sent.error}" if sent.result is None else outcome(sent.result)
+        found.setdefault(sent.destination, Counter())[said] += 1
+    for destination, outcomes in found.items():
+        for said, number in outcomes.items():
+            times = f" ({number:,} lines)" if number > 1 else ""
+            print_message(f"sent to {destination}: {said}{times}")
+    return 1 if any(said.startswith("refused") for said in chain.from_iterable(found.values())) else 0
 
 
 def outcome(published: Published) -> str:

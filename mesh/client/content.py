@@ -61,14 +61,13 @@ def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
 
 
 def check_destination(text: Any) -> str:
-    """Return `text` if it names a session or client.
+    """Return the canonical name of the session or client that `text` names.
 
     Raises: BadName, or BadArgument if it is not a str.
     """
     if not isinstance(text, str):
         raise BadArgument(f"A destination must be a str such as client/joe, not {shown(text)}.")
-    SessionName.parse(text)
-    return text
+    return str(SessionName.typed(text))
 
 
 def is_address(text: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Unpack, overload
 
 from msgspec import Struct
@@ -13,12 +14,13 @@ from mesh.client.like import shows_options
 from mesh.client.options import DeliveryMode, SendOptions, check_options
 from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
-from mesh.errors import BadArgument, PublishRefused, shown
+from mesh.errors import BadArgument, NoHandlers, PublishRefused, shown
 from mesh.names import SENDS
 from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
 TOGETHER = 512  # destinations at a time; their refusals are remembered
+_LIKE_A_SESSION = re.compile(r"(?P<client>[^/]+)/(?P<session>-?[1-9][0-9]{0,18})")  # an address such as joe/1
 
 
 class Sent(Struct, frozen=True):
@@ -123,8 +125,8 @@ class SendingVerbs(Posting):
         names another site.
 
         Args:
-            destination: A session (`/node/heron/client/joe/session/1`), a client, an address (`calc/add`), or
-                a list of them.
+            destination: A session (`/node/heron/client/joe/session/1`, short `/node/heron/client/joe/1`), a
+                client, an address (`calc/add`), or a list of them.
             content: The content. This and the arguments not named here are as for `publish`.
             force_queuing: Whether the message waits in the inbox if the receiver is not connected.
             domain: For a client: the domain whose rules name its node.
@@ -163,19 +165,29 @@ class SendingVerbs(Posting):
 
     async def _sent_one(self, sent: list[Receipt], letter: OutgoingLetter) -> Published:
         sent.append(await self._posted_letter(letter))
-        return await sent[0]
+        try:
+            return await sent[0]
+        except PublishRefused as error:
+            raise _explained(error, letter.to) from None
+
+    def _check_letter(self, letter: OutgoingLetter) -> None:
+        """Raise NotAvailable if the release of the connected node does not support the destination."""
+        self._core.check_sites(letter.to)
+        if is_address(letter.to):
+            self._core.check_services()
 
     async def _posted_letter(self, letter: OutgoingLetter) -> Receipt:
-        self._core.check_sites(letter.to)
+        self._check_letter(letter)
         if not is_address(letter.to):
             return await self._post_when_room(letter.message, letter.to)
-        self._core.check_services()
         number = await self._posted_to(
             letter.to, letter.message, letter.flags, letter.until, letter.message[0]
         )
         return Receipt(self, SENDS, number)
 
     async def _sent_each(self, sent: list[Receipt], letters: list[OutgoingLetter]) -> list[Sent]:
+        for letter in letters:  # before the first is posted
+            self._check_letter(letter)
         outcomes: list[Sent] = []
         for at in range(0, len(letters), TOGETHER):
             some = letters[at : at + TOGETHER]
@@ -200,4 +212,11 @@ async def _outcome(to: str, receipt: Receipt) -> Sent:
     try:
         return Sent(to, result=await receipt)
     except PublishRefused as error:
-        return Sent(to, error=error)
+        return Sent(to, error=_explained(error, to))
+
+
+def _explained(error: PublishRefused, to: str) -> PublishRefused:
+    """Return the error, with a hint if an unserved address was probably meant as a session's name."""
+    if isinstance(error, NoHandlers) and (found := _LIKE_A_SESSION.fullmatch(to)):
+        error.hint = f"For session {found['session']} of the client {found['client']}: client/{to}"
+    return error

@@ -38,7 +38,9 @@ class What:
     def of(cls, kind: str, text: str, domain: str = "", is_start: bool = False) -> What:
         if kind not in CHECKS:
             raise BadArgument(f"Unknown kind {shown(kind)}.", hint=f"Use one of {', '.join(KINDS)}.")
-        CHECKS[kind](text)
+        checked = CHECKS[kind](text)
+        if isinstance(checked, SessionName) and "/" in text:
+            text = str(checked)  # nodes of earlier releases know no other form
         return cls(kind, text, check_domain(domain), is_start)
 
     @cached_property
@@ -53,8 +55,8 @@ class What:
 
 
 def session_name(text: str) -> SessionName:
-    """Return the client or session named `text`; a name without a slash is a client's. Raises: BadName."""
-    return SessionName.parse(text if "/" in text else f"client/{text}")
+    """Return the client or session named `text`, such as `joe`, `joe/1` or `client/joe`. Raises: BadName."""
+    return SessionName.typed(text if text.startswith(("client/", "/")) else f"client/{text}")
 
 
 CHECKS = {

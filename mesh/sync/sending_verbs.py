@@ -56,8 +56,8 @@ class SendingVerbs(Connected):
         names another site.
 
         Args:
-            destination: A session (`/node/heron/client/joe/session/1`), a client, an address (`calc/add`), or
-                a list of them.
+            destination: A session (`/node/heron/client/joe/session/1`, short `/node/heron/client/joe/1`), a
+                client, an address (`calc/add`), or a list of them.
             content: The content. This and the arguments not named here are as for `publish`.
             force_queuing: Whether the message waits in the inbox if the receiver is not connected.
             domain: For a client: the domain whose rules name its node.

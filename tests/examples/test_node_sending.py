@@ -42,6 +42,24 @@ def test_node_sends_to_a_session_of_python_and_hears_who_is_not_there(
     assert "  waits\n" in waited.stdout
 
 
+def test_node_sends_to_several_destinations_and_has_a_result_of_each(
+    node: RunningNode, m: mesh.sync.Client
+) -> None:
+    text = """
+        const mesh = await connect({ name: 'joe' });
+        const sent = await mesh.send(['SHORT', 'client/nobody/1', 'nobody'], 'for all');
+        for (const { destination, answer, error } of sent) say([destination, answer?.matched, error?.code]);
+        await mesh.close();
+    """
+    short = m.name.replace("/session/", "/")
+    with m.inbox() as inbox, program(text.replace("SHORT", short), node) as js:
+        assert js.heard() == [short, 1, None]
+        assert js.heard() == ["client/nobody/1", None, "NOT_CONNECTED"]
+        assert js.heard() == ["nobody", None, "NO_HANDLERS"]
+        [message] = taken(inbox, 1)
+    assert (message.content, message.to) == (b"for all", m.name)
+
+
 def test_python_sends_to_a_session_of_node_while_its_inbox_is_open_and_before(
     node: RunningNode, m: mesh.sync.Client
 ) -> None:

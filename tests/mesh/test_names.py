@@ -115,6 +115,33 @@ def test_anything_else_is_refused(text: str) -> None:
     assert len(str(caught.value)) < 500
 
 
+def test_a_session_may_be_typed_without_the_word_session() -> None:
+    for text, name in (
+        ("/node/heron/client/joeConnectedToHeron/-9", SessionName("joeConnectedToHeron", -9, "heron")),
+        ("client/joe/1", SessionName("joe", 1)),
+        ("client/joe/session/1", SessionName("joe", 1)),
+        ("client/client/session/1", SessionName("client", 1)),
+        ("client/client/2", SessionName("client", 2)),
+        ("/node/client/client/joe/7", SessionName("joe", 7, "client")),
+        ("/site/NYC/node/heron/client/joe/2", SessionName("joe", 2, "heron", "NYC")),
+        ("client/joe", SessionName("joe")),
+    ):
+        assert SessionName.typed(text) == name
+    for text in (
+        "client/joe/0",
+        "client/joe/01",
+        "client/joe/+1",
+        "client/joe/1/2",
+        "client/joe/x",
+        "joe/1",
+        "",
+    ):
+        with pytest.raises(BadName, match="client"):
+            SessionName.typed(text)
+    with pytest.raises(BadName):
+        SessionName.typed("client/joe/9223372036854775808")
+
+
 @given(NAMES, SESSIONS, st.none() | st.tuples(NAMES, st.none() | NAMES))
 def test_a_name_survives_being_written_and_read(
     client: str, session: int | None, place: tuple[str, str | None] | None

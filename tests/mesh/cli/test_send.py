@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from mesh.cli.main import main
+from mesh.client.sending import Sent
 from mesh.errors import MeshError, NotConnected, SiteUnreachable, TailBackFull
 from mesh.remote_names import UNKNOWN
 from mesh.values import Published
@@ -112,3 +113,29 @@ def test_of_many_lines_the_one_that_was_refused_is_named(
     given(send=lambda *_, **__: next(outcomes))
     assert main(["send", JOE]) == 2
     assert capsys.readouterr().err == "mesh: line 2: no room. [TAILBACK_FULL]\n"
+
+
+def test_several_destinations_have_a_line_each_and_a_refusal_sets_the_exit_code(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = given(send=[Sent(JOE, ok(1)), Sent("log", error=NotConnected("nobody."))])
+    assert main(["send", JOE, "hello", "--to", "log", "--force-queuing"]) == 1
+    [(_, arguments, options)] = fake.asked
+    assert arguments == ([JOE, "log"], b"hello") and options["force_queuing"]
+    assert capsys.readouterr().err == (
+        f"sent to {JOE}: accepted by 1 session\nsent to log: refused: nobody. [NOT_CONNECTED]\n"
+    )
+
+
+def test_each_line_goes_to_each_of_several_destinations(
+    given: Given, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = iter([ok(1), ok(0), ok(0)])
+    typed(monkeypatch, b"1\n2\n3\n")
+    given(send=lambda to, *_, **__: [Sent(to[0], ok(1)), Sent(to[1], next(outcomes))])
+    assert main(["send", JOE, "--to", "/node/heron/client/ann"]) == 0
+    ann = "sent to /node/heron/client/ann"
+    assert capsys.readouterr().err == (
+        f"sent to {JOE}: accepted by 1 session (3 lines)\n{ann}: accepted by 1 session\n"
+        f"{ann}: queued for the receiver (2 lines)\n"
+    )

@@ -111,6 +111,31 @@ def test_many_destinations_have_a_result_each() -> None:
     asyncio.run(scenario())
 
 
+def test_a_session_may_be_named_as_in_xmlblaster() -> None:
+    async def scenario() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as ann:
+            async with m.connect("b", client="joe", session=1) as joe, joe.inbox() as inbox:
+                assert (await ann.send("/node/b/client/joe/1", b"1")).matched == 1
+                [sent] = await ann.send(["/node/b/client/joe/1"], b"2")
+                assert sent.destination == joe.name
+                assert [(x.content, x.to) for x in await take(inbox, 2)] == [
+                    (b"1", joe.name),
+                    (b"2", joe.name),
+                ]
+            generated = f"/node/a/client/{ann.name.split('/')[4]}/{ann.name.rpartition('/')[2]}"
+            async with ann.inbox() as own:
+                assert generated.rpartition("/")[2].startswith("-")
+                await ann.send(generated, b"3")
+                assert [x.content for x in await take(own, 1)] == [b"3"]
+            # Without client/ the name is an address.
+            with pytest.raises(NoHandlers, match="For session 1 of the client joe: client/joe/1"):
+                await ann.send("joe/1", b"x")
+            [sent] = await ann.send(["joe/-9"], b"x")
+            assert sent.error is not None and "client/joe/-9" in str(sent.error.hint)
+
+    asyncio.run(scenario())
+
+
 def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
     async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:

@@ -21,6 +21,13 @@ def test_what_cannot_be_is_refused_by_name(kind: str, text: str) -> None:
     assert caught.value.hint
 
 
+def test_a_client_may_be_named_in_short() -> None:
+    for text, name in (("joe", "joe"), ("joe/1", "client/joe/session/1"), ("/node/a/client/joe/-9", "")):
+        what = What.of("client", text)
+        assert what.text == (name or "/node/a/client/joe/session/-9")
+        assert what.client.client == "joe"
+
+
 def test_a_domain_that_cannot_be_is_refused() -> None:
     with pytest.raises(LocalError):
         What.of("topic", "k", "d" * 1000)
