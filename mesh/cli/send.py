@@ -34,6 +34,12 @@ from mesh.values import Published
     metavar="NAME",
     help="Send to the client at the master of the domain NAME. Default: at the asked node.",
 )
+@click.option(
+    "--one",
+    "delivery",
+    flag_value="one",
+    help="Deliver to one session of a client, that with the fewest unread bytes. Default: to each session.",
+)
 @click.option("--force-queuing", is_flag=True, help="Queue the message for a client that is not connected.")
 @options.persistent
 @options.header
@@ -48,6 +54,7 @@ def command(  # noqa: PLR0913
     file: BinaryIO | None,
     further: tuple[str, ...],
     domain: str | None,
+    delivery: str | None,
     force_queuing: bool,
     persistent: bool,
     given: tuple[str, ...],
@@ -80,6 +87,7 @@ def command(  # noqa: PLR0913
             "headers": headers,
             "persistent": persistent,
             "expiry": expiry,
+            "delivery": delivery,
         }
         is_one = content is not None
         if further:

@@ -15,9 +15,9 @@ from mesh.client.options import DeliveryMode, SendOptions, check_options
 from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, NoHandlers, PublishRefused, shown
-from mesh.names import SENDS
+from mesh.names import OTHERS, SENDS, SessionName
 from mesh.values import Published, check_key
-from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
+from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY, ONE_SESSION
 
 TOGETHER = 512  # destinations at a time; their refusals are remembered
 _LIKE_A_SESSION = re.compile(r"(?P<client>[^/]+)/(?P<session>-?[1-9][0-9]{0,18})")  # an address such as joe/1
@@ -75,10 +75,10 @@ class SendingVerbs(Posting):
             flags |= EVERY if delivery == "all" else 0
             return OutgoingLetter(to, (key, *message[1:]), flags, self._until(expiry))
         to = check_destination(destination)
-        if flags or delivery == "one":
-            given = "local_only=True" if flags else 'delivery="one"'
-            hint = "Omit it. A message goes to the named session, or to each session of the named client."
-            raise BadArgument(f"{given} is for addresses, and {to} is not an address.", hint=hint)
+        if flags:
+            hint = "Omit it. A message goes to the named session, or to sessions of the named client."
+            raise BadArgument(f"local_only=True is for addresses, and {to} is not an address.", hint=hint)
+        waits |= _to_one(to) if delivery == "one" else 0
         message = self._prepared(
             key,
             content,
@@ -120,9 +120,10 @@ class SendingVerbs(Posting):
     ) -> Published | list[Sent]:
         """Send a message to a session, to each session of a client, or to a service of an address.
 
-        To an address, the message goes to one of its services, or with `delivery="all"` to each of them. A
-        client without a node (`client/joe`) is found by the domain's rules. A prefix such as `/site/NYC`
-        names another site.
+        To an address, the message goes to one of its services, or with `delivery="all"` to each of them. To a
+        client, it goes to each connected session, or with `delivery="one"` to that with the fewest unread
+        bytes. A client without a node (`client/joe`) is found by the domain's rules. A prefix such as
+        `/site/NYC` names another site.
 
         Args:
             destination: A session (`/node/heron/client/joe/session/1`, short `/node/heron/client/joe/1`), a
@@ -132,7 +133,7 @@ class SendingVerbs(Posting):
             domain: For a client: the domain whose rules name its node.
             key: A key for the receiver. Default: none.
             expiry: Seconds until the message expires. A message that a service has begun no longer expires.
-            delivery: For an address: "one" (default) or "all".
+            delivery: "one" or "all". Default: "one" for an address, "all" for a client.
             local_only: For an address: whether to use only services at this client's node.
 
         Returns:
@@ -144,6 +145,7 @@ class SendingVerbs(Posting):
             NotConnected, UnknownNode: The receiver is not connected, or its node is unknown.
             SiteUnreachable: No route leads to the site.
             NoHandlers: The address has no service.
+            NotAvailable: The client's node runs an earlier release, without `delivery="one"` for clients.
             BadName, BadArgument, PublishRefused, MessageTooLarge, MeshTimeout: As for `publish`.
 
         Example:
@@ -173,6 +175,8 @@ class SendingVerbs(Posting):
     def _check_letter(self, letter: OutgoingLetter) -> None:
         """Raise NotAvailable if the release of the connected node does not support the destination."""
         self._core.check_sites(letter.to)
+        if letter.message[3] & ONE_SESSION:
+            self._core.check_direct()
         if is_address(letter.to):
             self._core.check_services()
 
@@ -195,6 +199,16 @@ class SendingVerbs(Posting):
                 sent.append(await self._posted_letter(letter))
             outcomes += [await _outcome(each.to, it) for each, it in zip(some, sent[at:], strict=True)]
         return outcomes
+
+
+def _to_one(to: str) -> int:
+    """Return the flag for one session of the client `to`; 0 if `to` names one. Raises: BadArgument."""
+    if to.startswith(OTHERS):
+        hint = "Omit it, or name a session."
+        raise BadArgument(
+            f'delivery="one" is not supported for clients of other sites, such as {to}.', hint=hint
+        )
+    return ONE_SESSION if SessionName.parse(to).session is None else 0
 
 
 def _refuse_for_addresses(**given: object) -> None:

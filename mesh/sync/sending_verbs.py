@@ -51,9 +51,10 @@ class SendingVerbs(Connected):
     ) -> Published | list[Sent]:
         """Send a message to a session, to each session of a client, or to a service of an address.
 
-        To an address, the message goes to one of its services, or with `delivery="all"` to each of them. A
-        client without a node (`client/joe`) is found by the domain's rules. A prefix such as `/site/NYC`
-        names another site.
+        To an address, the message goes to one of its services, or with `delivery="all"` to each of them. To a
+        client, it goes to each connected session, or with `delivery="one"` to that with the fewest unread
+        bytes. A client without a node (`client/joe`) is found by the domain's rules. A prefix such as
+        `/site/NYC` names another site.
 
         Args:
             destination: A session (`/node/heron/client/joe/session/1`, short `/node/heron/client/joe/1`), a
@@ -63,7 +64,7 @@ class SendingVerbs(Connected):
             domain: For a client: the domain whose rules name its node.
             key: A key for the receiver. Default: none.
             expiry: Seconds until the message expires. A message that a service has begun no longer expires.
-            delivery: For an address: "one" (default) or "all".
+            delivery: "one" or "all". Default: "one" for an address, "all" for a client.
             local_only: For an address: whether to use only services at this client's node.
 
         Returns:
@@ -75,6 +76,7 @@ class SendingVerbs(Connected):
             NotConnected, UnknownNode: The receiver is not connected, or its node is unknown.
             SiteUnreachable: No route leads to the site.
             NoHandlers: The address has no service.
+            NotAvailable: The client's node runs an earlier release, without `delivery="one"` for clients.
             BadName, BadArgument, PublishRefused, MessageTooLarge, MeshTimeout: As for `publish`.
 
         Example:

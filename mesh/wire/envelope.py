@@ -40,6 +40,7 @@ PROVISIONAL = 8192  # Dirty read: its master has not accepted it yet.
 RETRACTED = 16384  # Dirty read: its master did not accept it.
 HELD = 32768  # Between nodes: to a master, the sender keeps the contents; from it, the contents are left out.
 SILENT = 65536  # Of an erased topic: no client is notified. Nodes set it.
+ONE_SESSION = 131072  # To a client: for one of its sessions, not for each.
 UNCONFIRMED = PROVISIONAL | RETRACTED
 MARKS = FIRST | SECOND
 

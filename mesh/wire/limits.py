@@ -27,6 +27,7 @@ OPERATOR = "operator"  # Of clients, over the local socket: use one of the 16 re
 STRATA = "strata"  # Distances of nodes from masters.
 WHERE = "where"  # Between nodes: lists of the names that a node has.
 DIAL_BACK = "dial_back"  # The role `"dial_back"`, and the question of that name.
+DIRECT = "direct"  # The flag 131072.
 GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
 HISTORY = "history"  # In SUBSCRIBE a number as `initial`.
 QUIET = "quiet"  # Erasures that notify no client, and the flag 65536.

@@ -83,6 +83,7 @@ ANSWER = {
     "TOO_MANY_HOPS": f"{HOPS} nodes have forwarded the message.",
     "INBOX_FULL": "Too much waits in the inbox, or at the node for all clients that are not connected.",
     "UNKNOWN_NODE": "The node is unknown or unreachable, and flag 8 is not set. Also in REPLY.",
+    "NOT_AVAILABLE": "A node on the route has an earlier release. In REPLY: this node cannot do it.",
     "NOT_CONNECTED": "The session is not connected, and flag 8 is not set.",
     "TAILBACK_FULL": "Too much waits for this master.",
     "PARTLY_REFUSED": "Some masters accepted the message, others refused it.",

@@ -21,7 +21,7 @@ from mesh.proof import prove, stream_text
 from mesh.security.streamkey import StreamKey
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
-from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, REQUEST, Envelope
+from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, ONE_SESSION, PERSISTENT, REQUEST, Envelope
 from mesh.wire.frames import write
 from mesh.wire.limits import SITES
 from mesh.wire.properties import Properties, encode_properties
@@ -178,6 +178,7 @@ GOLDENS: dict[str, list[bytes]] = {
     ),
     "items-erased": write(c.Items(3, (c.ItemHead(1, 0, HERON.uuid, ((7, b""),)),)), [GONE]),
     "publish-to": write(c.Publish((1,)), [LETTER]),
+    "publish-to-one": write(c.Publish((1,)), [replace(LETTER, flags=ONE_SESSION, to="client/ann")]),
     "subscribe-inbox": write(c.Subscribe(5, 0, c.Query("inbox", ""), False)),
     "items-inbox": write(c.Items(4, (c.ItemHead(1, master=HERON.uuid, targets=((0, b""),)),)), [LETTER_SENT]),
     "ack-client": write(c.Ack(2, ((7, 2), (8, 1)))),

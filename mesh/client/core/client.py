@@ -24,10 +24,11 @@ from mesh.names import OTHERS, PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
-from mesh.wire.envelope import Envelope, runs
-from mesh.wire.limits import LETTERS, QUEUES, QUIET, SERVICES
+from mesh.wire.envelope import ONE_SESSION, Envelope, runs
+from mesh.wire.limits import DIRECT, LETTERS, QUEUES, QUIET, SERVICES
 
 ANY_NODE = Wanted()
+TO_ONE = "delivery to one session of a client"
 
 
 class ClientCore:
@@ -181,6 +182,8 @@ class ClientCore:
             self.queues.end_all(_without("queues"))
         if LETTERS not in self.line.words:
             self._does_without("other sites", lambda e: e.to.startswith(OTHERS))
+        if DIRECT not in self.line.words:
+            self._does_without(TO_ONE, lambda e: e.flags & ONE_SESSION > 0)
 
     def _does_without(self, what: str, is_lost: Callable[[Envelope], bool]) -> None:
         """Refuse the unanswered envelopes that `is_lost` selects, as the node does not support `what`."""
@@ -213,6 +216,11 @@ class ClientCore:
         """Raise NotAvailable if `to` is in another site, and the connected node does not support sites."""
         if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
             raise _without("other sites")
+
+    def check_direct(self, what: str = TO_ONE) -> None:
+        """Raise NotAvailable if the connected node does not support what came with the feature DIRECT."""
+        if self.line.is_up and DIRECT not in self.line.words:
+            raise _without(what)
 
     def _handle_command(self, command: c.Command, envelopes: list[Envelope]) -> None:
         match command:

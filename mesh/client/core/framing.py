@@ -9,6 +9,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
 from mesh.wire.limits import (
+    DIRECT,
     DIRTY,
     DURABLE,
     FRAME,
@@ -26,7 +27,7 @@ from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
 from mesh.wire.spoken import A_SECOND, UNKNOWN_IS_TOLD, agreed, in_common
 
 # The features of this client beyond its version of the wire.
-SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET, HISTORY)
+SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET, HISTORY, DIRECT)
 OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands about framing
 
 

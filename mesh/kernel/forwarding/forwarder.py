@@ -38,6 +38,7 @@ from mesh.routing.pending_forward import SOMEBODY, PendingForward
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Answer, Forward, Outcomes
 from mesh.wire.envelope import TAILED, Envelope
+from mesh.wire.limits import DIRECT
 from mesh.wire.replies import Reason
 
 
@@ -184,8 +185,11 @@ class Forwarder(Component):
         self.review()
 
     def _review_if_met(self, peer: Peer) -> None:
-        """Review all routes if no rule names the peer: such a node is a next hop only while it is linked."""
-        if not self._nodes.is_named(peer.node.name):
+        """Review all routes if no rule names the peer, which then is a next hop only while it is linked.
+
+        Routes through a peer of an earlier release are reviewed, too: it may lack a feature of a message.
+        """
+        if not self._nodes.is_named(peer.node.name) or DIRECT not in peer.speaks:
             self.review()
 
     def needs_login(self, peer: Peer) -> bool:

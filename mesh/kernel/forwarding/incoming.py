@@ -17,7 +17,17 @@ from mesh.names import PUTS
 from mesh.routing.origin import Origin
 from mesh.routing.verdict import refusal
 from mesh.wire.content_limit import short_parts
-from mesh.wire.envelope import FORCE_QUEUING, HELD, INITIAL, MARKS, NO_RELAY, PERSISTENT, RESENT, Envelope
+from mesh.wire.envelope import (
+    FORCE_QUEUING,
+    HELD,
+    INITIAL,
+    MARKS,
+    NO_RELAY,
+    ONE_SESSION,
+    PERSISTENT,
+    RESENT,
+    Envelope,
+)
 from mesh.wire.limits import DURABLE, HOPS
 
 # Flags that no envelope of this site may have on its route to a master.
@@ -110,6 +120,7 @@ class Incoming:
         route, me = envelope.route, self._context.me.name
         nodes = [hop.node for hop in inside(route)]
         odd = envelope.flags & ODD  # usually 0
+        odd &= ~ONE_SESSION if envelope.to else -1
         is_odd = (
             envelope.numbers
             or (odd and (odd & ODD_FROM_SITES or not is_foreign(envelope.sender)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 
+from mesh.errors import NotAvailable
 from mesh.hops import inside, is_foreign
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.routes.nodes import Nodes
@@ -13,10 +14,12 @@ from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
 from mesh.remote_names import WAY
-from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.envelope import FORCE_QUEUING, ONE_SESSION, Envelope
+from mesh.wire.limits import DIRECT
 
 CIRCULAR = "CIRCULAR_LOOP"
 UNKNOWN = "UNKNOWN_NODE"
+OLDER = NotAvailable.code
 TO_MASTER = 1  # stratum of a hop that sends directly to a master
 UNASKED: FilterResults = ()
 REMEMBERED = 10_000  # decisions on messages of local clients
@@ -114,7 +117,7 @@ class RouteDecisions:
 
     def _addressee(self, envelope: Envelope) -> Hashable:
         to = SessionName.parse(envelope.to)
-        return to.site, to.node, envelope.flags & FORCE_QUEUING, is_foreign(envelope.sender)
+        return to.site, to.node, envelope.flags & (FORCE_QUEUING | ONE_SESSION), is_foreign(envelope.sender)
 
     def decide(self, envelope: Envelope) -> Decision:
         """Return the decision on an envelope whose messages all have the same route."""
@@ -145,7 +148,13 @@ class RouteDecisions:
             if decision.code == CIRCULAR and self._context.clock.now < self.holds_until:
                 return wait(f"rules are changing: {decision.why}", code=CHANGING)
             return decision
+        return self._addressed(envelope, visited, of)
+
+    def _addressed(self, envelope: Envelope, visited: Collection[str], of: Hashable) -> Decision:
+        nodes, domain = self._nodes, envelope.domain
         to = SessionName.parse(envelope.to)
+        if to.site and envelope.flags & ONE_SESSION:
+            return refuse("other sites do not support delivery to one session", "", OLDER)
         force, came = bool(envelope.flags & FORCE_QUEUING), is_foreign(envelope.sender)
         if to.site:
             return (
@@ -159,8 +168,17 @@ class RouteDecisions:
         is_lost = decision.code == UNKNOWN or (decision.kind is Kind.WAIT and decision.node == to.node)
         if is_lost and to.node and self._nodes.ask_way(to.node):
             return wait(f"asking for the route to {to.node}", to.node, code=ASKING)
+        if envelope.flags & ONE_SESSION and decision.kind is Kind.FORWARD and self._is_older(decision.node):
+            return refuse(
+                f"{decision.node} runs an earlier release, without delivery to one session", "", OLDER
+            )
         if came and not force and decision.kind is Kind.WAIT and nodes.is_settled():
             return refuse(
                 f"node {to.node} cannot be reached from {self._context.me.name}", to.node or "", UNKNOWN
             )
         return decision
+
+    def _is_older(self, node: str) -> bool:
+        """Return whether the node is linked and lacks delivery to one session of a client."""
+        peer = self._nodes.named(node)
+        return peer is not None and peer.data is not None and DIRECT not in peer.data.speaks

@@ -6,7 +6,8 @@ to a client as a whole. Messages in the inbox of a client move to a session of t
 
 # Law: a message for a client with at most one connected session stays addressed to the client, whichever
 #      session receives it. It waits for the client again if that session closes without reading it, and after
-#      a restart. If several sessions are connected, each gets a copy addressed to the session.
+#      a restart. If several sessions are connected, each gets a copy addressed to the session, unless the
+#      message is for one of them: it stays addressed to the client.
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.subscribers.absent import AbsentClients
 from mesh.kernel.subscribers.backlog_moves import BacklogMoves
+from mesh.kernel.subscribers.one_session import OneSession
 from mesh.kernel.subscribers.owners import Owners, owner_of, user_of
 from mesh.kernel.subscribers.session import INBOX, Session, inbox_key
 from mesh.kernel.subscribers.sessions import Sessions
@@ -39,8 +41,9 @@ from mesh.routing.sink import AddressResolver, Targets
 from mesh.values import messages
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.envelope import FORCE_QUEUING, ONE_SESSION, Envelope
 from mesh.wire.expiry import all_void, unexpired
+from mesh.wire.limits import DIRECT
 from mesh.wire.replies import Reason, Released
 
 NEARLY = 0.9  # share of an inbox above which it counts as full
@@ -65,6 +68,7 @@ class Inboxes(Component):
         self._opened: set[str] = set()  # names of sessions with an open inbox
         self._positions: dict[bytes, bytes] = {}  # from the store, until an inbox needs it
         self._absent = AbsentClients(context)
+        self._one = OneSession()
         self.owners = Owners(context, disk.later)
         self._moves = BacklogMoves(
             context, disk, paging, self._feeds, self._opened, self.taker, self._entitled
@@ -72,6 +76,9 @@ class Inboxes(Component):
 
     def __len__(self) -> int:
         return sum(feed.is_owed for feed in self._feeds.values())
+
+    def features(self) -> Sequence[str]:
+        return (DIRECT,)
 
     def figures(self) -> dict[str, int | float]:
         return {"inboxes_owed": len(self), "inboxes_bytes": self._absent.bytes}
@@ -124,20 +131,31 @@ class Inboxes(Component):
             raise NotConnected(text, hint="To queue the message: force_queuing=True.")
         if not sessions:
             self._absent.reserve_space(str(to), envelope, self._feeds)
-        names = {session.text: session.text for session in sessions}  # inbox -> addressee of its copy
-        if len(sessions) <= 1:
-            has_reader = len(sessions) == 1 and not self._moves.has_older(str(to), sessions[0])
-            names = {sessions[0].text if has_reader else str(to): str(to)}
-        for name in names:
+        copies = self._copies(envelope.without(ONE_SESSION), to, sessions, envelope.flags & ONE_SESSION > 0)
+        for name, copy in copies.items():
             waiting = self.taker(name).accepted_bytes
             are_full = self._absent.is_full and waiting > 0
-            if are_full or waiting + len(envelope.body) > self._context.settings.backlog_bytes:
+            if are_full or waiting + len(copy.body) > self._context.settings.backlog_bytes:
                 self._context.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
-                raise self._full(name, waiting, len(envelope.body), are_full)
-        copies: list[tuple[Envelope, Targets]] = []
-        for name, whom in names.items():
-            copies.append((replace(envelope, to=whom), [(self.taker(name), None)]))
-        return copies, len(sessions)
+                raise self._full(name, waiting, len(copy.body), are_full)
+        matched = min(1, len(sessions)) if envelope.flags & ONE_SESSION else len(sessions)
+        return [(copy, [(self.taker(name), None)]) for name, copy in copies.items()], matched
+
+    def _copies(
+        self, envelope: Envelope, to: SessionName, sessions: list[Session], for_one: bool
+    ) -> dict[str, Envelope]:
+        """Return the copy or part of an envelope for each inbox, by name.
+
+        A message for one session stays addressed to the client, as does one for its only session.
+        """
+        if len(sessions) > 1 and not for_one:
+            return {session.text: replace(envelope, to=session.text) for session in sessions}
+        client = str(to)
+        readers = [s.text for s in sessions if not self._moves.has_older(client, s)]
+        whole = replace(envelope, to=client)
+        if len(readers) > 1:
+            return self._one.share_out(whole, {name: self.taker(name).accepted_bytes for name in readers})
+        return {readers[0] if readers else client: whole}
 
     def _full(self, name: str, waiting: int, size: int, are_full: bool) -> PublishRefused:
         text = f"The inbox of {name} is full: {waiting:,} bytes wait."
@@ -168,6 +186,7 @@ class Inboxes(Component):
 
     def _delete_inbox(self, name: str, feed: Inbox) -> None:
         del self._feeds[name], self._asked[name]
+        self._one.forget_inbox(name)
         self._context.counters.accounts.count_closed(feed)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 

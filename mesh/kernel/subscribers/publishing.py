@@ -15,11 +15,11 @@ from mesh.kernel.subscribers.ingress import Ingress
 from mesh.kernel.subscribers.publish_refusals import ODD_IN_SENDS, Attempt, is_well_addressed, refusal_of
 from mesh.kernel.subscribers.session import Session
 from mesh.kernel.subscribers.sessions import Sessions
-from mesh.names import PUTS, SENDS, kind_of
+from mesh.names import CLIENT, PUTS, SENDS, kind_of
 from mesh.printable import count
 from mesh.routing.verdict import refusal
 from mesh.wire.commands import Publish
-from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, PERSISTENT, RESENT, Envelope
+from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, ONE_SESSION, PERSISTENT, RESENT, Envelope
 
 # Law 1: an envelope that no correct client sends ends the connection.
 # Law 2: each other envelope gets one refusal, or is passed on once, to its address or towards its master.
@@ -59,7 +59,8 @@ class Publishing(Component):
         for e in envelopes:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
             domain = e.domain
-            if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
+            is_odd = e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)
+            if not is_own or (is_odd and not _is_for_one(e)):
                 is_of_other = e.stream != session.stream
                 what = (
                     "a stream that is not its own"
@@ -104,6 +105,11 @@ class Publishing(Component):
             self._is_refused(session, e, may_write=True)
         else:
             send(session, replace(e, sender=session.text), ttl)
+
+
+def _is_for_one(e: Envelope) -> bool:
+    """Return whether the only odd flag of an envelope is ONE_SESSION, which is allowed for a client."""
+    return e.flags & ODD == ONE_SESSION and kind_of(e.to) == CLIENT
 
 
 def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:

@@ -52,12 +52,14 @@ def test_send_hands_on_all_that_was_given(given: Given) -> None:
     fake = given(send=ok(1))
     assert main([
         "send", JOE, "hello", "--domain", "D", "--force-queuing", "--persistent", "--header", "a=1",
-        "--expiry", "5", "--client", "ann", "--session", "3", "--url", "heron",
+        "--expiry", "5", "--one", "--client", "ann", "--session", "3", "--url", "heron",
     ]) == 0  # fmt: skip
     [(_, arguments, options)] = fake.asked
     assert arguments == (JOE, b"hello")
     assert options.pop("headers")["A"] == "1"
-    assert options == {"force_queuing": True, "domain": "D", "persistent": True, "expiry": 5.0}
+    assert options == {
+        "force_queuing": True, "domain": "D", "persistent": True, "expiry": 5.0, "delivery": "one",
+    }  # fmt: skip
     assert fake.opened == {"url": "heron", "client": "ann", "session": 3}
 
 

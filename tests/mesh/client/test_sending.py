@@ -264,6 +264,29 @@ def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_eac
     run(scenario)
 
 
+def test_one_session_of_a_client_gets_it_and_a_client_of_another_site_never_does() -> None:
+    async def scenario() -> None:
+        async with (
+            in_memory("a", "b") as m,
+            m.connect("a") as ann,
+            m.connect("b", client="joe", session=1) as one,
+            m.connect("b", client="joe", session=2) as two,
+            one.inbox() as first,
+            two.inbox() as second,
+        ):
+            for n in range(4):
+                sent = await ann.send("/node/b/client/joe", b"%d" % n, delivery="one")
+                assert (sent.ok, sent.matched) == (True, 1)
+            got = [x.content for x in await take(first, 2) + await take(second, 2)]
+            assert sorted(got) == [b"0", b"1", b"2", b"3"]
+            assert (await ann.send("/node/b/client/joe", b"all", delivery="all")).matched == 2
+            assert (await ann.send(two.name, b"named", delivery="one")).matched == 1
+            with pytest.raises(BadArgument, match="other sites"):
+                await ann.send("/site/NYC/node/b/client/joe", b"x", delivery="one")
+
+    asyncio.run(scenario())
+
+
 def test_of_thousands_of_destinations_each_has_its_own_reason() -> None:
     async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:

@@ -29,6 +29,7 @@ from mesh.wire.envelope import (
     INITIAL,
     LOCAL_ONLY,
     NO_RELAY,
+    ONE_SESSION,
     PERSISTENT,
     PROVISIONAL,
     REPLY,
@@ -272,6 +273,7 @@ def test_the_flags_are_those_of_the_code() -> None:
         RETRACTED,
         HELD,
         SILENT,
+        ONE_SESSION,
     )
 
 

@@ -10,7 +10,7 @@ from mesh.client.core.intake import Intake, Terms
 from mesh.errors import MeshError
 from mesh.values import Published
 from mesh.wire import commands as c
-from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
+from mesh.wire.envelope import FORCE_QUEUING, ONE_SESSION, PERSISTENT, Envelope
 from mesh.wire.properties import Properties, encode_properties
 from tools.simulator.clients.driver import Driver
 from tools.simulator.clients.kept import Call, Got, Subscription, all_of, got
@@ -74,9 +74,11 @@ class SimClient(Driver):
         persistent: bool = False,
         domain: str = "",
         expires: int = 0,
+        to_one: bool = False,
     ) -> None:
         """Send a direct message to a client or session."""
         flags = (FORCE_QUEUING if force else 0) | (PERSISTENT if persistent else 0)
+        flags |= ONE_SESSION if to_one else 0
         self._post([("", content, domain, flags, expires, to)])
 
     def _post(self, messages: list[Post]) -> None:

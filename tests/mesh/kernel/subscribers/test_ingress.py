@@ -16,6 +16,7 @@ from mesh.wire.envelope import (
     INITIAL,
     LOCAL_ONLY,
     NO_RELAY,
+    ONE_SESSION,
     PERSISTENT,
     REPLY,
     REQUEST,
@@ -135,7 +136,9 @@ def test_what_is_put_neither_waits_nor_stays(stage: Stage, flag: int) -> None:
     assert stage.says(put(flags=flag), put(2, flags=flag | PERSISTENT)) == ["BAD_ARGUMENT"] * 2
 
 
-@pytest.mark.parametrize("flag", [INITIAL, ERASED, TAILED, REPLY, EVERY, REQUEST, 1024, 2048, 2**62])
+@pytest.mark.parametrize(
+    "flag", [INITIAL, ERASED, TAILED, REPLY, EVERY, REQUEST, ONE_SESSION, 1024, 2048, 2**62]
+)
 def test_flags_of_others_end_the_connection(stage: Stage, flag: int) -> None:
     assert stage.says(put(flags=flag)) == ["FORGED_SENDER"]
 
