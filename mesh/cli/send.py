@@ -12,6 +12,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, print_message
 from mesh.cli.pub import lines_of
+from mesh.client.destinations import is_pattern
 from mesh.client.sending import Sent
 from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
 from mesh.remote_names import UNKNOWN
@@ -73,8 +74,11 @@ def command(  # noqa: PLR0913
     A message to an address, such as calc/add, goes to one of its servers (see `mesh req`). Such a message
     cannot have --domain, --force-queuing or --persistent.
 
-    With several destinations, each has a line with its outcome. Exit code 1: at least one refused the
-    message.
+    xpath://client[@name='joe'] stands for the connected sessions that the XPath selects, and
+    /site/*/calc/add for a name in each other site.
+
+    With several destinations, each has a line with its outcome. Exit code 1: none was found, or
+    at least one refused the message.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -90,7 +94,7 @@ def command(  # noqa: PLR0913
             "delivery": delivery,
         }
         is_one = content is not None
-        if further:
+        if further or is_pattern(destination):
             how["force_queuing"] = force_queuing
             return tell_each(m.send([destination, *further], each, **how) for each in contents)
         answers = _sent(m, destination, contents, is_one, force_queuing, how)
@@ -152,11 +156,17 @@ def tell_each(sendings: Iterable[Iterable[Sent]]) -> int:
     for sent in chain.from_iterable(sendings):
         said = f"refused: {sent.error}" if sent.result is None else outcome(sent.result)
         found.setdefault(sent.destination, Counter())[said] += 1
+    if not found:
+        print_message("mesh: no receiver was found")
     for destination, outcomes in found.items():
         for said, number in outcomes.items():
             times = f" ({number:,} lines)" if number > 1 else ""
             print_message(f"sent to {destination}: {said}{times}")
-    return 1 if any(said.startswith("refused") for said in chain.from_iterable(found.values())) else 0
+    return (
+        1
+        if not found or any(said.startswith("refused") for said in chain.from_iterable(found.values()))
+        else 0
+    )
 
 
 def outcome(published: Published) -> str:

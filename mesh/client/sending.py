@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Unpack, overload
 
 from msgspec import Struct
@@ -10,6 +12,7 @@ from msgspec import Struct
 from mesh.client.arguments import seconds, yes_or_no
 from mesh.client.codecs import Codec
 from mesh.client.content import Content, Headings, Prepared, address_of, check_destination, is_address
+from mesh.client.destinations import XPATH, is_pattern, receivers, refuse_pattern
 from mesh.client.like import shows_options
 from mesh.client.options import DeliveryMode, SendOptions, check_options
 from mesh.client.posting import Posting
@@ -127,7 +130,9 @@ class SendingVerbs(Posting):
 
         Args:
             destination: A session (`/node/heron/client/joe/session/1`, short `/node/heron/client/joe/1`), a
-                client, an address (`calc/add`), or a list of them.
+                client, an address (`calc/add`), or a list of them. In a list, `xpath://client[@name='joe']`
+                stands for the connected sessions that the XPath selects, and `/site/*/calc/add` for a name
+                in each other site.
             content: The content. This and the arguments not named here are as for `publish`.
             force_queuing: Whether the message waits in the inbox if the receiver is not connected.
             domain: For a client: the domain whose rules name its node.
@@ -139,7 +144,8 @@ class SendingVerbs(Posting):
         Returns:
             The answer; `matched` counts the sessions or services that received the message, and 0 means that
                 it waits.
-            For several destinations: one `Sent` each, in order.
+            For several destinations: one `Sent` each, in order; then those of patterns, with one `Sent` for
+                each node that did not report its clients.
 
         Raises:
             NotConnected, UnknownNode: The receiver is not connected, or its node is unknown.
@@ -154,8 +160,11 @@ class SendingVerbs(Posting):
         self._now()
         check_options(options, SendOptions)
         if isinstance(destination, list | tuple):
-            letters = [self._letter(name, content, **options) for name in destination]
-            return await self._sending(timeout, self._sent_each, letters)
+            make = partial(self._letter, content=content, **options)
+            plan = [name if is_pattern(name) else make(name) for name in destination]
+            return await self._sending(timeout, self._sent_each, plan, make)
+        if is_pattern(destination):
+            raise refuse_pattern(destination)
         letter = self._letter(destination, content, **options)
         return await self._sending(timeout, self._sent_one, letter)
 
@@ -189,7 +198,26 @@ class SendingVerbs(Posting):
         )
         return Receipt(self, SENDS, number)
 
-    async def _sent_each(self, sent: list[Receipt], letters: list[OutgoingLetter]) -> list[Sent]:
+    async def _sent_each(
+        self, sent: list[Receipt], plan: list[str | OutgoingLetter], make: Callable[[str], OutgoingLetter]
+    ) -> list[Sent]:
+        """Send the letters of a plan, and those to the receivers of its patterns; `make` makes one of these.
+
+        A receiver that the list or an earlier pattern has named already does not get the message again.
+        """
+        letters = [each for each in plan if not isinstance(each, str)]
+        seen, silent = {letter.to for letter in letters}, dict[str, PublishRefused]()
+        for pattern in [each for each in plan if isinstance(each, str)]:
+            if pattern.startswith(XPATH):
+                self._core.check_direct("XPaths of clients")
+            names, errors = await receivers(pattern, self.call)
+            letters += [make(name) for name in names if name not in seen]
+            seen.update(names)
+            silent |= errors
+        outcomes = await self._sent_letters(sent, letters)
+        return [*outcomes, *(Sent(name, error=error) for name, error in silent.items())]
+
+    async def _sent_letters(self, sent: list[Receipt], letters: list[OutgoingLetter]) -> list[Sent]:
         for letter in letters:  # before the first is posted
             self._check_letter(letter)
         outcomes: list[Sent] = []

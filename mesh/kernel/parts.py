@@ -33,6 +33,7 @@ from mesh.kernel.states.clocks import Clocks
 from mesh.kernel.states.nodetopics import NodeTopics
 from mesh.kernel.status import Status
 from mesh.kernel.subscribers.client_feeds import ClientFeeds
+from mesh.kernel.subscribers.client_finder import ClientFinder
 from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.consuming import Consuming
 from mesh.kernel.subscribers.copies import Copies
@@ -122,6 +123,7 @@ class Parts(Foundation):
         ruling = self.ruling = Ruling(context, mapping, self.meeting, n, nodes, router, gossiping, demand)
         inheriting = Inheriting(context, mapping, lookup, erasing, log, disks.own)
         standby = Standby(context, mapping, nodes, demand, questions, copies)
+        finder = self.client_finder = ClientFinder(context, nodes, questions, sessions)
         routes = self.routes = Routes(context, mapping, nodes, questions)
         status = self.status = Status(context, n, gossiping, forwarder)
         self.reception = Reception(context, admission, sessions, n, self.piecework)
@@ -135,7 +137,7 @@ class Parts(Foundation):
                 nodes.whereabouts, self.ways, self.recall, gossiping, Clocks(context, n), node_topics,
                 vouching, demand, lookup, forwarder.shipping, provisional, forwarder,
                 sessions, sender_check, links, wanted,
-                inboxes, last_values, routes, first, subscribing, publishing, clients,
+                inboxes, last_values, finder, routes, first, subscribing, publishing, clients,
                 self.authors, self.shared, self.weights, ruling, inheriting, standby, strata, trees,
                 admission, room, status, Consuming(context), presence, members,
                 *(component for feature in self._features for component in feature.components),

@@ -58,7 +58,9 @@ class SendingVerbs(Connected):
 
         Args:
             destination: A session (`/node/heron/client/joe/session/1`, short `/node/heron/client/joe/1`), a
-                client, an address (`calc/add`), or a list of them.
+                client, an address (`calc/add`), or a list of them. In a list, `xpath://client[@name='joe']`
+                stands for the connected sessions that the XPath selects, and `/site/*/calc/add` for a name
+                in each other site.
             content: The content. This and the arguments not named here are as for `publish`.
             force_queuing: Whether the message waits in the inbox if the receiver is not connected.
             domain: For a client: the domain whose rules name its node.
@@ -70,7 +72,8 @@ class SendingVerbs(Connected):
         Returns:
             The answer; `matched` counts the sessions or services that received the message, and 0 means that
                 it waits.
-            For several destinations: one `Sent` each, in order.
+            For several destinations: one `Sent` each, in order; then those of patterns, with one `Sent` for
+                each node that did not report its clients.
 
         Raises:
             NotConnected, UnknownNode: The receiver is not connected, or its node is unknown.

@@ -22,6 +22,7 @@ from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
 from mesh.routing.merging import Merging
 from mesh.routing.retained_value import RetainedValue
+from mesh.routing.scan import XPathScan
 from mesh.wire.calls import AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -51,7 +52,7 @@ class Lookup(Component):
         self._questions = questions
         self._nodes = nodes
         self._scans = Scans(
-            lambda: router.log.retained.values(context.clock.believed),
+            lambda query: XPathScan(query, router.log.retained.values(context.clock.believed)),
             lambda: context.clock.wake(context.clock.now),
         )
 

@@ -43,7 +43,6 @@ from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, ONE_SESSION, Envelope
 from mesh.wire.expiry import all_void, unexpired
-from mesh.wire.limits import DIRECT
 from mesh.wire.replies import Reason, Released
 
 NEARLY = 0.9  # share of an inbox above which it counts as full
@@ -76,9 +75,6 @@ class Inboxes(Component):
 
     def __len__(self) -> int:
         return sum(feed.is_owed for feed in self._feeds.values())
-
-    def features(self) -> Sequence[str]:
-        return (DIRECT,)
 
     def figures(self) -> dict[str, int | float]:
         return {"inboxes_owed": len(self), "inboxes_bytes": self._absent.bytes}

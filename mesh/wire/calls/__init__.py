@@ -48,7 +48,17 @@ from mesh.wire.calls.queues import (
     AskQueueWhy,
 )
 from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSitePause, AskSites, AskSiteSync
-from mesh.wire.calls.topics import AskErase, AskGet, AskLocate, AskRoute, AskTree, AskWhere, AskWhy, EraseMode
+from mesh.wire.calls.topics import (
+    AskClients,
+    AskErase,
+    AskGet,
+    AskLocate,
+    AskRoute,
+    AskTree,
+    AskWhere,
+    AskWhy,
+    EraseMode,
+)
 
 __all__ = [
     "LONGEST",
@@ -59,6 +69,7 @@ __all__ = [
     "Ask",
     "AskAddresses",
     "AskBackup",
+    "AskClients",
     "AskDialBack",
     "AskDown",
     "AskDurable",

@@ -86,6 +86,17 @@ class AskLocate(Carried, frozen=True, kw_only=True):
     near: bool = False
 
 
+class AskClients(Carried, frozen=True, kw_only=True):
+    """Return the connected sessions of clients that an XPath selects.
+
+    Attributes:
+        xpath: XPath over `<client name='joe' session='1' node='heron' .../>`.
+    """
+
+    verb = "clients"
+    xpath: Annotated[str, Meta(max_length=256)]
+
+
 class AskRoute(Carried, frozen=True, kw_only=True):
     """Return the route that a message would take.
 

@@ -56,6 +56,7 @@ from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, Sit
 from mesh.wire.replies.topics import (
     Address,
     ClientErased,
+    ClientRows,
     ClientValues,
     Erased,
     Hops,
@@ -76,6 +77,7 @@ __all__ = [
     "Applied",
     "Changed",
     "ClientErased",
+    "ClientRows",
     "ClientValues",
     "Depth",
     "DialedBack",

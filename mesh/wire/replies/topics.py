@@ -40,6 +40,20 @@ class ClientValues(ReplyValue, frozen=True, kw_only=True):
     away: list[str] = []
 
 
+class ClientRows(ReplyValue, frozen=True, kw_only=True):
+    """Connected sessions of clients.
+
+    Attributes:
+        clients: Names of the sessions, at most 1,000.
+        too_many: Whether more sessions match.
+        missing: Names of nodes that did not answer within 2 s, or cannot.
+    """
+
+    clients: list[str] = []
+    too_many: bool = False
+    missing: list[str] = []
+
+
 class Erased(ReplyValue, frozen=True, kw_only=True):
     """Between nodes: the result of an erasure.
 

@@ -141,3 +141,15 @@ def test_each_line_goes_to_each_of_several_destinations(
         f"sent to {JOE}: accepted by 1 session (3 lines)\n{ann}: accepted by 1 session\n"
         f"{ann}: queued for the receiver (2 lines)\n"
     )
+
+
+def test_an_xpath_has_a_line_for_each_session_and_none_is_a_negative_result(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [Sent(JOE, ok(1))]
+    fake = given(send=lambda *_, **__: found)
+    assert main(["send", "xpath://client", "hello"]) == 0
+    assert fake.asked[0][1][0] == ["xpath://client"]
+    found.clear()
+    assert main(["send", "xpath://client", "hello"]) == 1
+    assert capsys.readouterr().err == (f"sent to {JOE}: accepted by 1 session\nmesh: no receiver was found\n")

@@ -12,12 +12,16 @@ from mesh.errors import (
     BadKey,
     BadName,
     BadQuery,
+    BadXPath,
     MessageTooLarge,
     NoHandlers,
+    NotAvailable,
     NotConnected,
     PublishRefused,
     UnknownNode,
 )
+from mesh.kernel.subscribers import client_finder
+from mesh.kernel.subscribers.client_finder import ClientFinder
 from mesh.values import Published
 from tests.mesh.client.masters import masters
 from tests.mesh.client.services import pair, run
@@ -283,6 +287,66 @@ def test_one_session_of_a_client_gets_it_and_a_client_of_another_site_never_does
             assert (await ann.send(two.name, b"named", delivery="one")).matched == 1
             with pytest.raises(BadArgument, match="other sites"):
                 await ann.send("/site/NYC/node/b/client/joe", b"x", delivery="one")
+
+    asyncio.run(scenario())
+
+
+def test_an_xpath_over_clients_stands_for_the_sessions_that_it_selects() -> None:
+    async def scenario() -> None:
+        async with (
+            in_memory("a", "b") as m,
+            m.connect("a", client="ann", session=1) as ann,
+            m.connect("b", client="joe", session=1) as one,
+            m.connect("a", client="joe", session=2) as two,
+            one.inbox() as first,
+            two.inbox() as second,
+        ):
+            sent = await ann.send(["xpath://client[@name='joe']"], b"joe")
+            assert [(each.destination, each.error) for each in sent] == [(two.name, None), (one.name, None)]
+            # A receiver that is named twice gets it once; the others of the list come first.
+            sent = await ann.send([two.name, "xpath://client", "log", "xpath://client[@session=1]"], b"all")
+            assert [each.destination for each in sent] == [two.name, "log", ann.name, one.name]
+            assert [each.error is None for each in sent] == [True, False, True, True]
+            assert await ann.send(["xpath://client[@name='eve']"], b"x") == []
+            for inbox in (first, second):
+                assert [x.content for x in await take(inbox, 2)] == [b"joe", b"all"]
+            with pytest.raises(BadXPath):
+                await ann.send([two.name, "xpath://client["], b"x")
+            with pytest.raises(BadArgument, match="list"):
+                await ann.send("xpath://client", b"x")
+            with pytest.raises(BadArgument, match="local_only"):
+                await ann.send(["xpath://client"], b"x", local_only=True)
+            assert m.metric("a", "published") + m.metric("b", "published") == 5
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_sent_if_too_many_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_finder, "MOST", 1)
+
+    async def scenario() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann, m.connect("a", client="joe") as joe:
+            with pytest.raises(BadArgument, match="More than 1 sessions match"):
+                await ann.send([joe.name, "xpath://client"], b"x")
+            assert m.metric("a", "published") == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_node_of_an_earlier_release_is_an_error_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ClientFinder, "features", lambda self: ())
+
+    async def scenario() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            for destinations, delivery in (
+                ([ann.name, "xpath://client"], None),
+                ([ann.name, "client/joe"], "one"),
+            ):
+                with pytest.raises(NotAvailable, match="earlier release"):
+                    await ann.send(destinations, b"x", delivery=delivery)
+            assert m.metric("a", "published") == 0
 
     asyncio.run(scenario())
 

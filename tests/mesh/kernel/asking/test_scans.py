@@ -11,6 +11,7 @@ from mesh.mapping.cost import MOST, MOST_TOGETHER
 from mesh.mapping.keyxml import COMPILED, asked
 from mesh.routing.querytrie import visits_of
 from mesh.routing.retained_value import RetainedValue
+from mesh.routing.scan import XPathScan
 from mesh.wire.commands import Call, Query
 from tests.mesh.routing.test_scan import LARGE, value
 from tests.simulated_client import SimClient, client_of
@@ -35,7 +36,7 @@ def refusal(client: SimClient, word: str) -> str:
 # --- retained values ---------------------------------------------------------------------------------------
 
 
-def scans(values: Iterable[RetainedValue]) -> tuple[Scans, list[int]]:
+def scans(values: Iterable[RetainedValue]) -> tuple[Scans[RetainedValue], list[int]]:
     """Return scans of `values`, and a list that grows each time all values are listed."""
     lists: list[int] = []
 
@@ -43,7 +44,7 @@ def scans(values: Iterable[RetainedValue]) -> tuple[Scans, list[int]]:
         lists.append(1)
         return list(values)
 
-    return Scans(listed, lambda: None), lists
+    return Scans(lambda query: XPathScan(query, listed()), lambda: None), lists
 
 
 def test_what_is_little_is_found_at_once_and_the_next_one_in_the_next_turn() -> None:

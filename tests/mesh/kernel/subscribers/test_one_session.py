@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mesh.kernel.subscribers.inboxes import Inboxes
+from mesh.kernel.subscribers.client_finder import ClientFinder
 from mesh.kernel.subscribers.one_session import choose
 from mesh.wire import commands as c
 from mesh.wire.envelope import ONE_SESSION
@@ -113,7 +113,7 @@ def test_a_topic_with_the_flag_breaks_the_protocol() -> None:
 
 def test_a_node_of_an_earlier_release_is_never_sent_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(Inboxes, "features", lambda self: ())
+        earlier.setattr(ClientFinder, "features", lambda self: ())
         few = cluster("frodo", rules={"frodo": ()}, links="any")
         old = few["frodo"]
     new = few.net.node("bilbo", "frodo", links="any")
@@ -140,7 +140,7 @@ def test_what_waits_for_a_node_that_comes_back_with_an_earlier_release_is_refuse
     sender.send("/node/frodo/client/joe", b"one", to_one=True, force=True, persistent=True)
     sender.settled()
     assert sender.state(1) == "FORWARD_WARNING"
-    monkeypatch.setattr(Inboxes, "features", lambda self: ())
+    monkeypatch.setattr(ClientFinder, "features", lambda self: ())
     few["frodo"].start()
     few.net.until(lambda: sender.state(1) == "NOT_AVAILABLE")
     assert few["frodo"].metric("published") == 0

@@ -1,0 +1,89 @@
+"""Sessions that an XPath selects, at all nodes, on simulated nodes."""
+
+from typing import Any
+
+import pytest
+
+from mesh.kernel.subscribers import client_finder
+from mesh.kernel.subscribers.client_finder import ClientFinder, believed, rows_of
+from tests.mesh.kernel.masters import cluster
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork
+
+JOE = "//client[@name='joe']"
+
+
+def test_sessions_at_all_nodes_are_found_and_those_that_left_are_not() -> None:
+    few = cluster("heron", "frodo", rules={"heron": (), "frodo": ()}, links="any")
+    ann = few.client("heron", "ann")
+    few.client("heron", "joe", session=1).inbox()
+    few.client("frodo", "joe", session=2)
+    away = few.client("frodo", "joe", session=3)
+    few.net.run(3)
+    away.close()
+    few.net.run(1)
+    both = ["/node/frodo/client/joe/session/2", "/node/heron/client/joe/session/1"]
+    for xpath, found in (
+        (JOE, both),
+        ("//client[@inbox='open']", both[1:]),
+        ("//client[@node='frodo']", both[:1]),
+        ("//client[@name='nobody']", []),
+    ):
+        assert ann.call("clients", xpath=xpath) == {"clients": found, "too_many": False, "missing": []}
+
+
+def test_a_chain_is_asked_from_one_end_to_the_other() -> None:
+    few = cluster("heron", "frodo", "bilbo")
+    few.client("heron", "joe", session=1)
+    ann = few.client("bilbo", "ann")
+    few.net.run(3)
+    assert ann.call("clients", xpath=JOE)["clients"] == ["/node/heron/client/joe/session/1"]
+
+
+def test_nodes_that_are_silent_or_of_an_earlier_release_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(ClientFinder, "features", lambda self: ())
+        net = SimNetwork()
+        net.node("old", links="any")
+    new = net.node("new", "old", links="any")
+    ann = client_of(new, "ann", session=1)
+    net.run(3)
+    ann.send("/node/old/client/joe", b"links both nodes", force=True)
+    ann.settled()
+    found = ann.call("clients", xpath="//client")
+    assert (found["clients"], found["missing"]) == (["/node/new/client/ann/session/1"], ["old"])
+
+
+@pytest.mark.parametrize(
+    "xpath", ["", "//client[", "//client[system()]", "//*[contains(., 'x')]" * 12, 5, None]
+)
+def test_what_is_no_xpath_is_refused_by_name(xpath: Any) -> None:
+    node = SimNetwork().node("a")
+    assert client_of(node)._called("clients", {"xpath": xpath})[1].code in ("BAD_XPATH", "BAD_QUERY")
+
+
+def test_at_most_a_thousand_are_returned_in_small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_finder, "MOST", 3)
+    monkeypatch.setattr(client_finder, "LEAST", client_finder.VISITS)  # one session in a slice
+    net = SimNetwork()
+    node = net.node("a")
+    joes = [client_of(node, "joe", session=number) for number in range(1, 6)]
+    net.run(1)
+    found = joes[0].call("clients", xpath=JOE)
+    assert (len(found["clients"]), found["too_many"]) == (3, True)
+    assert not joes[0].call("clients", xpath="//client[@session < 3]")["too_many"]
+
+
+def test_a_node_answers_only_for_its_own_sessions_and_those_behind_it() -> None:
+    said = [
+        "/node/frodo/client/joe/session/1",
+        "/node/bilbo/client/joe/session/1",  # behind frodo
+        "/node/heron/client/joe/session/1",  # heron answers for itself
+        "/node/frodo/client/joe",
+        "client/joe/session/1",
+        "/site/NYC/node/frodo/client/joe/session/1",
+        "nonsense",
+    ]
+    assert list(believed("frodo", said, {"frodo", "heron"})) == said[:2]
+    rows = rows_of([*"cba", "a"], ["z", "y", "z"])
+    assert (rows.clients[:1], rows.missing, rows.too_many) == (["a"], ["y", "z"], False)
