@@ -13,7 +13,7 @@ NAME = r"[A-Za-z0-9_.:-]{1,64}"
 _NAME = re.compile(NAME)
 # A number has one spelling: no plus sign, no leading zero, and never 0.
 _SESSION = re.compile(
-    r"(?:(?:/site/(?P<site>[^/]+))?/node/(?P<node>[^/]+)/)?"
+    r"(?:(?:/site/(?P<site>[^/]+))?(?:/node/(?P<node>[^/]+))?/)?"
     r"client/(?P<client>[^/]+)(?:/session/(?P<session>-?[1-9][0-9]{0,18}))?"
 )
 # A name as users also write it: without `session/` before the number.
@@ -43,7 +43,7 @@ class SessionName:
     """A client, or one of its sessions: `client/joe`, `/node/heron/client/joe/session/-3`.
 
     A positive session number was chosen by the client, a negative one was generated, and None means the whole
-    client. A site requires a node. Raises: BadName for an invalid part.
+    client. In another site, the client may be connected at any node. Raises: BadName for an invalid part.
     """
 
     client: str
@@ -60,17 +60,12 @@ class SessionName:
                 f"Client {self.client!r} cannot have session {self.session}.",
                 hint="Fixed sessions are numbered from 1, generated ones from -1, to at most ±(2**63-1).",
             )
-        if self.site is not None and self.node is None:
-            raise BadName(
-                f"Client {self.client!r} names the site {self.site!r} but no node.",
-                hint=f"Write /site/{self.site}/node/NAME/client/{self.client}",
-            )
 
     @classmethod
     def parse(cls, text: str) -> "SessionName":
         """Parse the canonical text, the inverse of `str()`. Raises: BadName."""
         found = _SESSION.fullmatch(text)
-        if found is None:
+        if found is None or (text[0] == "/" and not (found["site"] or found["node"])):
             raise BadName(
                 f"{text[:80]!r} is not the name of a client or session.",
                 hint="Write client/NAME, client/NAME/1 or /node/NODE/client/NAME/1, "
@@ -101,9 +96,10 @@ class SessionName:
 
     def __str__(self) -> str:
         site = f"/site/{self.site}" if self.site else ""
-        node = f"/node/{self.node}/" if self.node else ""
+        node = f"/node/{self.node}" if self.node else ""
+        slash = "/" if site or node else ""
         session = f"/session/{self.session}" if self.session else ""
-        return f"{site}{node}client/{self.client}{session}"
+        return f"{site}{node}{slash}client/{self.client}{session}"
 
 
 OTHERS = "/site/"  # prefix of sessions and addresses of other sites

@@ -1,7 +1,7 @@
 """Names of places in other sites: receivers of direct messages, addresses, and hops.
 
-`/site/NYC/node/gull/client/ann` is a client or session there, `/site/NYC/calc/add` an address that any node
-there serves.
+`/site/NYC/node/gull/client/ann` is a client or session there, `/site/NYC/client/ann` the same at the node to
+which it is connected, and `/site/NYC/calc/add` an address that any node there serves.
 """
 
 from __future__ import annotations
@@ -34,6 +34,6 @@ def split(to: str) -> tuple[str, str]:
     site, _, rest = to.removeprefix(OTHERS).partition("/")
     if not rest:
         there = f"{OTHERS}{site[:64] or 'SITE'}"
-        hint = f"Write {there}/node/NAME/client/NAME, or {there}/ADDRESS."
+        hint = f"Write {there}/client/NAME, {there}/node/NODE/client/NAME, or {there}/ADDRESS."
         raise BadName(f"{to[:80]!r} names no receiver in that site.", hint=hint)
     return node_name(site), f"/{rest}" if rest.startswith("node/") else rest

@@ -69,7 +69,7 @@ def command(  # noqa: PLR0913
 
     DESTINATION is one session, /node/heron/client/joe/1, or all sessions of a client,
     /node/heron/client/joe. Without /node/heron, --domain selects the node, by default the asked node. The
-    prefix /site/NYC addresses a client in another site.
+    prefix /site/NYC addresses a client in another site, at any node: /site/NYC/client/ann.
 
     A message to an address, such as calc/add, goes to one of its servers (see `mesh req`). Such a message
     cannot have --domain, --force-queuing or --persistent.

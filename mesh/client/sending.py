@@ -184,6 +184,8 @@ class SendingVerbs(Posting):
     def _check_letter(self, letter: OutgoingLetter) -> None:
         """Raise NotAvailable if the release of the connected node does not support the destination."""
         self._core.check_sites(letter.to)
+        if letter.to.startswith(OTHERS) and not is_address(letter.to) and not _names_a_node(letter.to):
+            self._core.check_direct("clients of other sites without a node")
         if letter.message[3] & ONE_SESSION:
             self._core.check_direct()
         if is_address(letter.to):
@@ -227,6 +229,10 @@ class SendingVerbs(Posting):
                 sent.append(await self._posted_letter(letter))
             outcomes += [await _outcome(each.to, it) for each, it in zip(some, sent[at:], strict=True)]
         return outcomes
+
+
+def _names_a_node(to: str) -> bool:
+    return SessionName.parse(to).is_absolute
 
 
 def _to_one(to: str) -> int:

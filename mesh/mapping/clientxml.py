@@ -20,13 +20,19 @@ class ClientDocument(Document):
     """The XML of a session: `<client name='joe' session='1' node='heron'><feature>pieces</feature></client>`.
 
     `user` is the key of its connection, without keys "". `role` is what its secret permits, such as `client`.
-    `reads_inbox` is whether its inbox is open.
+    `is_named` is whether its user chose the name of the client, `reads_inbox` whether its inbox is open.
     """
 
     __slots__ = ()
 
     def __init__(
-        self, name: SessionName, user: str, role: str, reads_inbox: bool, features: Iterable[str] = ()
+        self,
+        name: SessionName,
+        user: str = "",
+        role: str = "",
+        is_named: bool = False,
+        reads_inbox: bool = False,
+        features: Iterable[str] = (),
     ) -> None:
         super().__init__("")
         given = {
@@ -35,6 +41,7 @@ class ClientDocument(Document):
             "node": name.node or "",
             "user": user,
             "role": role,
+            "named": "true" if is_named else "",
             "inbox": "open" if reads_inbox else "",
         }
         texts = [f"{key}={attribute(value, UNKNOWN)}" for key, value in given.items() if value]

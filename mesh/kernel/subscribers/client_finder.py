@@ -65,8 +65,8 @@ def document_of(session: Session) -> ClientDocument:
     """Return the XML of a connected session."""
     assert session.conn is not None
     inbox = session.feeds.get(INBOX)
-    reads = inbox is not None and inbox.connected
-    return ClientDocument(session.name, session.user or "", session.conn.grant, reads, session.conn.speaks)
+    reads, conn = inbox is not None and inbox.connected, session.conn
+    return ClientDocument(session.name, session.user or "", conn.grant, session.is_named, reads, conn.speaks)
 
 
 class ClientFinder(Component):
@@ -95,8 +95,11 @@ class ClientFinder(Component):
 
     def _on_client(self, asked: IncomingCall[AskClients]) -> None:
         compiled(asked.ask.xpath)  # before other nodes are asked
-        ask = replace(asked.ask, visited=[])
-        self._questions.when_settled(lambda: self._find(ask, True, asked.reply))
+        self.find_sessions(asked.ask.xpath, asked.reply)
+
+    def find_sessions(self, xpath: str, then: Callable[[ClientRows], None]) -> None:
+        """Pass the sessions of this mesh that match to `then`, now or about 2 s later. Raises: BadXPath."""
+        self._questions.when_settled(lambda: self._find(AskClients(xpath=xpath), True, then))
 
     def _on_peer(self, asked: IncomingCall[AskClients]) -> None:
         compiled(asked.ask.xpath)

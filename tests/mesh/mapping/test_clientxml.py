@@ -9,7 +9,7 @@ JOE = SessionName("joe", 1, "heron")
 
 
 def document(user: str = "", reads_inbox: bool = False, features: tuple[str, ...] = ()) -> ClientDocument:
-    return ClientDocument(JOE, user, "client", reads_inbox, features)
+    return ClientDocument(JOE, user, "client", bool(user), reads_inbox, features)
 
 
 def test_an_xpath_selects_a_session_by_each_of_its_attributes() -> None:
@@ -25,10 +25,11 @@ def test_an_xpath_selects_a_session_by_each_of_its_attributes() -> None:
         ("//client[@role='client' and @inbox='open']", True),
         ("//client[feature='queues']", True),
         ("//client[not(feature='queues')]", False),
+        ("//client[@named]", True),
         ("//key", False),
     ):
         assert asked(xpath).matches(joe) is is_selected, xpath
-    assert not asked("//client[@user or @inbox or feature]").matches(document())
+    assert not asked("//client[@user or @named or @inbox or feature]").matches(document())
 
 
 def test_what_a_client_claims_about_itself_neither_breaks_nor_swells_the_document() -> None:

@@ -236,3 +236,38 @@ def test_D7_D17_requests_are_answered_by_whoever_serves_it_there_or_fail_at_once
 
     with sites_of() as sites:
         asyncio.run(scenario(sites))
+
+
+def test_a_client_in_another_site_and_a_name_in_each_other_site_need_no_node() -> None:
+    async def scenario(sites: Sites) -> None:
+        async with (
+            mesh.connect("wren", client="joe", environ=sites.wren.environ) as joe,
+            mesh.connect("gull", client="ann", environ=sites.gull.environ) as ann,
+            ann.inbox() as inbox,
+            ann.serve("calc/log") as served,
+        ):
+            sent = await joe.send("/site/NYC/client/ann", b"found", timeout=LIMIT)
+            assert (sent.ok, sent.matched) == (True, 1)
+            found = await joe.send(["/site/*/client/ann", "/site/*/calc/log"], b"everywhere", timeout=LIMIT)
+            assert [(each.destination, each.error) for each in found] == [
+                ("/site/NYC/client/ann", None),
+                ("/site/NYC/calc/log", None),
+            ]
+            assert [(await anext(inbox)).content for _ in range(2)] == [b"found", b"everywhere"]
+            assert (await anext(served)).content == b"everywhere"
+        async with mesh.connect("wren", client="joe", environ=sites.wren.environ) as joe:
+
+            async def is_nowhere() -> bool:
+                """Return whether NYC has noticed that ann left; until then her last node refuses it."""
+                with pytest.raises(mesh.NotConnected) as refused:
+                    await joe.send("/site/NYC/client/ann", b"x", timeout=LIMIT)
+                return "at no node of NYC" in str(refused.value)
+
+            await eventually(is_nowhere)
+            with pytest.raises(mesh.PublishRefused, match="NO_RIGHT"):
+                await joe.send("/site/NYC/client/eve", b"x", timeout=LIMIT)
+
+    with sites_of() as sites:
+        asyncio.run(scenario(sites))
+        sent = sites.wren.mesh("send", "--url", "wren", "/site/*/client/eve", "x")
+        assert (sent.returncode, "sent to /site/NYC/client/eve: refused" in sent.stderr) == (1, True), sent

@@ -130,8 +130,10 @@ def _hint(sites: list[str], came: NeighbourSite, here: str) -> str:
 
 def _is_forged(envelope: Envelope, sites: list[str], came: NeighbourSite) -> bool:
     """Return whether the envelope is not in the form that gateways write. Raises: BadName."""
-    if envelope.to and (envelope.flags & INITIAL or SessionName.parse(envelope.to).node is None):
-        return True
+    if envelope.to:
+        to = SessionName.parse(envelope.to)
+        if envelope.flags & INITIAL or (to.node is None and to.site is None):
+            return True
     return not leg_of(envelope.route) or _is_strange(envelope, sites, came, TRAVELS | INITIAL)
 
 

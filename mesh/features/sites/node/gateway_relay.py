@@ -17,6 +17,7 @@ from mesh.features.sites.model.stores import note
 from mesh.features.sites.node.batches import say_relay, say_relayed
 from mesh.features.sites.node.facts import SITE, GateChanged, ReachChanged, SiteAnswered
 from mesh.features.sites.node.gateway import MOST, Gateways
+from mesh.features.sites.node.passing import word_of
 from mesh.features.sites.node.site_connection import SiteConnection
 from mesh.features.sites.node.site_in_flight import WAITS
 from mesh.features.sites.wire import Relay, Relayed
@@ -34,7 +35,7 @@ from mesh.kernel.presence.presence import Presence
 from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.wire.commands import Answer, Outcome
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import CHAINS, LETTERS
+from mesh.wire.limits import CHAINS
 
 # Rule 1: while any message of a stream is in transit, the stream uses one connection, so its order holds.
 # Rule 2: each lost connection changes the note with which this node announces the site. A sender that used
@@ -151,7 +152,7 @@ class GatewayRelay(Component):
                 continue
             stream = envelope.stream, envelope.domain
             conn = flight.route_of(stream) or self._choose_conn(gate, site, envelope)
-            is_older = conn is not None and envelope.to != "" and LETTERS not in conn.speaks
+            is_older = conn is not None and not _accepts(conn, envelope)
             if conn is not None and not is_older:
                 flight.record_sent(stream, conn, asker, envelope.first, envelope.last)
                 going.setdefault(conn, []).append(envelope)
@@ -195,7 +196,7 @@ class GatewayRelay(Component):
         if gate is None:
             return None
         linked = self._linked(gate, site, self._is_ours(envelope))
-        able = [uuid for uuid, conn in linked.items() if not envelope.to or LETTERS in conn.speaks]
+        able = [uuid for uuid, conn in linked.items() if _accepts(conn, envelope)]
         uuid = gateway(envelope.stream, gate.name, able or linked, MOST)
         return linked[uuid] if uuid is not None else None
 
@@ -276,3 +277,8 @@ class GatewayRelay(Component):
         self._early = {key: since for key, since in self._early.items() if key in self._lost}
         for flight in self._flights.values():
             flight.drop_waiters(lambda asker: asker[0] == uuid)
+
+
+def _accepts(conn: Conn, envelope: Envelope) -> bool:
+    """Return whether the gateway at the other end has the feature that the envelope needs."""
+    return not envelope.to or word_of(envelope.to) in conn.speaks

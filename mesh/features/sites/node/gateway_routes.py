@@ -87,16 +87,19 @@ class GatewayRoutes(Component):
         else:
             self._presence.when_known((SITE, site), heard)
 
-    def able(self, site: str) -> list[bytes]:
-        """Return the uuids of the gateways to the site that can accept a direct message now."""
-        return [uuid for uuid in self._notes.notes_of(site) if self._is_able(uuid)]
+    def able(self, site: str, word: str = LETTERS) -> list[bytes]:
+        """Return the uuids of the gateways to the site that can accept a direct message now.
+
+        `word` is the feature that the message needs.
+        """
+        return [uuid for uuid in self._notes.notes_of(site) if self._is_able(uuid, word)]
 
     def has_gateway(self, site: str, uuid: bytes) -> bool:
         """Return whether that node is a gateway to the site, as of the last lookup."""
         return uuid in self._notes.notes_of(site)
 
-    def _is_able(self, uuid: bytes) -> bool:
+    def _is_able(self, uuid: bytes, word: str) -> bool:
         if uuid == self._context.me.uuid:
             return True
         peer = self._neighbours.peers.get(uuid)
-        return peer is not None and peer.data is not None and LETTERS in peer.data.speaks
+        return peer is not None and peer.data is not None and word in peer.data.speaks

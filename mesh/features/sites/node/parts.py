@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mesh.features.sites.node.answering import Answering
+from mesh.features.sites.node.client_locator import ClientLocator
 from mesh.features.sites.node.gateway import Gateways
 from mesh.features.sites.node.gateway_notes import GatewayNotes
 from mesh.features.sites.node.gateway_relay import GatewayRelay
@@ -64,9 +65,10 @@ class SiteParts(FeatureParts):
             pausing.is_paused,
             marking.dropped_count,
         )
+        locator = ClientLocator(context, k.client_finder.find_sessions)
         through = self.through = SitePassThrough(context, transit, notes, n, answering, pausing.why_paused)
         beyond = IndirectSites(context, gateways, transit, n, k.questions, pausing.is_paused)
-        entering = self.entering = SiteIngress(context, k.forwarder, answering, through)
+        entering = self.entering = SiteIngress(context, k.forwarder, answering, through, locator)
         exits = GatewayRoutes(context, n, presence, transit, notes)
         letters = self.letters = SiteDirectMessages(
             context, k.forwarder, n, transit, exits, pausing.why_paused

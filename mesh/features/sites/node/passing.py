@@ -11,6 +11,7 @@ from mesh.names import SessionName
 from mesh.routing.log import stream_key
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, NO_RELAY, PERSISTENT, Envelope
+from mesh.wire.limits import DIRECT, LETTERS
 
 GATEWAY = 1  # stratum of a gateway's hop, which only forwards
 TRAVELS = PERSISTENT | FORCE_QUEUING  # flags that other sites understand
@@ -59,6 +60,11 @@ def in_runs(envelope: Envelope) -> list[Envelope]:
         runs.append(replace(piece, first=first, last=last, numbers=()))
         done += count
     return runs
+
+
+def word_of(to: str) -> str:
+    """Return the feature that the gateways on the route of a direct message need."""
+    return LETTERS if SessionName.parse(to).node is not None else DIRECT
 
 
 def turn_of(envelope: Envelope) -> bytes:

@@ -15,7 +15,7 @@ from mesh.features.sites.node.batches import say_relay
 from mesh.features.sites.node.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.features.sites.node.gateway_relay import GatewayRelay
 from mesh.features.sites.node.gateway_routes import GatewayRoutes
-from mesh.features.sites.node.passing import leaving
+from mesh.features.sites.node.passing import leaving, word_of
 from mesh.flow.backoff import Backoff
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, SettingsRead, on_fact
@@ -30,7 +30,7 @@ from mesh.routing.pending_forward import PendingForward
 from mesh.site_policy.refusals import goes_again
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import LETTERS
+from mesh.wire.limits import DIRECT, LETTERS
 
 WHY = 200  # characters of another site's text
 Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node)
@@ -167,13 +167,18 @@ class SiteDirectMessages(Component):
         able = self._exits.able(site)
         if not able or self._why_paused(site):
             return
-        ways: dict[bytes, bytes] = {}  # by stream
+        current = self._exits.able(site, DIRECT)
+        ways: dict[tuple[bytes, str], bytes] = {}  # by stream and feature
         going: dict[bytes, list[Envelope]] = {}
         for entry in onward.next_to_send(hop, self._forwarder.rulings.may_leave, self._is_held(hop)):
             stream, low = entry.envelope.stream, onward.lowest(entry.key)
-            if stream not in ways:
-                ways[stream] = self._gateway_of(site, stream, able)
-            way = ways[stream]
+            word = word_of(entry.envelope.to)
+            if word == DIRECT and not current:
+                self._refuse_older(entry, hop)
+                continue
+            if (stream, word) not in ways:
+                ways[stream, word] = self._gateway_of(site, stream, current if word == DIRECT else able)
+            way = ways[stream, word]
             onward.record_gateway(entry, hop, way)
             for first, last in entry.lacking[hop]:
                 part = entry.envelope.part(first, last)
@@ -185,6 +190,14 @@ class SiteDirectMessages(Component):
                 self._transit.forward(way, site, envelopes)
             else:
                 say_relay(self._context, self._neighbours.peers[way].data, site, envelopes)
+
+    def _refuse_older(self, entry: PendingForward, hop: str) -> None:
+        """Refuse a message for a client without a node, which gateways of earlier releases cannot read."""
+        e, site = entry.envelope, hop.removeprefix(WAY)
+        what = f"The gateways to {site} run an earlier release. Name the node of the client: {e.to}"
+        for first, last in [*entry.lacking[hop]]:
+            answer = Answer(e.domain, first, last, UNREACHABLE, text=f"{what}.")
+            self._forwarder.on_site_answer(entry, hop, answer)
 
     def _gateway_of(self, site: str, stream: bytes, able: Sequence[bytes]) -> bytes:
         used = self._forwarder.onward.gateways_of(stream, way_to(site))

@@ -6,12 +6,14 @@ An admitted message is then processed as if it had been published here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as replace_name
 
 from msgspec.structs import replace
 
-from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
+from mesh.errors import LocalError, MessageTooLarge, NotConnected, PublishRefused, TailBackFull
 from mesh.features.sites.node.answering import Answering, FromSite
 from mesh.features.sites.node.arrivals import NeighbourSite, sender_of, unfit
+from mesh.features.sites.node.client_locator import ClientLocator
 from mesh.features.sites.node.passing import turn_of
 from mesh.features.sites.node.site_connection import SiteConnection
 from mesh.features.sites.node.site_pass_through import SitePassThrough
@@ -22,6 +24,7 @@ from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.forwarder import Forwarder
 from mesh.kernel.subscribers.facts import MissedFromSite
+from mesh.names import SessionName
 from mesh.printable import count
 from mesh.remote_names import WAY_LOST, split
 from mesh.routing.verdict import refusal
@@ -42,10 +45,16 @@ class SiteIngress(Component):
     """Component that admits messages from other sites."""
 
     def __init__(
-        self, context: NodeContext, forwarder: Forwarder, answering: Answering, through: SitePassThrough
+        self,
+        context: NodeContext,
+        forwarder: Forwarder,
+        answering: Answering,
+        through: SitePassThrough,
+        locator: ClientLocator,
     ) -> None:
         self._context = context
         self._through = through
+        self._locator = locator
         self._forwarder = forwarder
         self._answering = answering
         self._turns = DeferredNumbers(STREAMS)
@@ -67,14 +76,33 @@ class SiteIngress(Component):
         for envelope in envelopes:
             error = unfit(envelope, came, s.name, self._context.clock.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
-            error = self._in_turn(renamed, error)
             if envelope.to and error is None:
-                renamed = replace(renamed, to=split(envelope.to)[1])
+                renamed = replace(renamed, to=self._place(envelope))
+                error = None if renamed.to else self._nowhere(envelope)
+            error = self._in_turn(renamed, error)
             if error is not None:
                 self._refuse(origin, renamed, error)
                 continue
             for part in self._short(origin, renamed):
                 self._forwarder.accept_from_site(part, origin)
+
+    def _place(self, envelope: Envelope) -> str:
+        """Return the receiver of a direct message, as this site names it; "" if it is connected nowhere.
+
+        A client without a node is looked up, unless the domain's rules name its node. While the nodes are
+        being asked, the result has no node.
+        """
+        to = SessionName.parse(envelope.to)
+        here = replace_name(to, site=None)
+        if to.node is not None or envelope.domain:
+            return str(here)
+        node = self._locator.node_of(to)
+        return str(here.at(node)) if node else "" if node == "" else str(here)
+
+    def _nowhere(self, envelope: Envelope) -> NotConnected:
+        site, name = split(envelope.to)
+        hint = f"To queue it at a node: force_queuing=True and /site/{site}/node/NAME/{name}"
+        return NotConnected(f"{name} is connected at no node of {site}.", hint=hint)
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
         total = self._dropped[site] = self._dropped.get(site, 0) + dropped
@@ -96,6 +124,8 @@ class SiteIngress(Component):
         if error is None and is_early:
             me = self._context.me.name
             error = TailBackFull(f"{me} must accept an earlier deferred message of the same publisher first.")
+        elif error is None and self._is_sought(envelope):
+            error = TailBackFull(f"{self._context.me.name} asks its nodes for {envelope.to}.")
         elif error is None and self._is_full(envelope):
             error = self._no_room()
         if error is not None:
@@ -103,6 +133,10 @@ class SiteIngress(Component):
             if envelope.to:
                 return PublishRefused(error.what, hint=error.hint, code=WAY_LOST)
         return error
+
+    def _is_sought(self, envelope: Envelope) -> bool:
+        """Return whether the nodes are being asked for the receiver of the envelope."""
+        return bool(envelope.to) and not envelope.domain and not SessionName.parse(envelope.to).is_absolute
 
     def _no_room(self) -> TailBackFull:
         me = self._context.me.name

@@ -70,7 +70,8 @@ def test_what_it_may_not_write_does_not(keys: str) -> None:
     [
         ("client/joe", "FORGED_SENDER"), ("/node/x/client/joe", "SITE_UNREACHABLE"),
         ("queue/orders", "FORGED_SENDER"), ("calc/add", "FORGED_SENDER"), ("", "NO_RIGHT"),
-        ("/site/SFO/node/x/client/joe", "SITE_UNREACHABLE"), ("/site/NYC/client/joe", "FORGED_SENDER"),
+        ("/site/SFO/node/x/client/joe", "SITE_UNREACHABLE"), ("/site/NYC/client/joe", "NO_RIGHT"),
+            ("/site/NYC/client/ann", ""),
         ("/site/NYC/node/x/client/joe", "NO_RIGHT"), ("/site/NYC/node/x/client/ann", ""),
         ("/site/NYC/node/x/client/ann/session/-7", ""),
         ("/site/NYC/node/x/client/ann/session/0", "FORGED_SENDER"),
