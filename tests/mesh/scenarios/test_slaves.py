@@ -147,3 +147,26 @@ def test_A19_five_messages_to_a_session_two_hops_away_with_the_help_of_their_dom
             assert (message.content, message.sender) == (b"nothing else", h.name)
 
     asyncio.run(scenario())
+
+
+@pytest.mark.smoke
+def test_A29_a_message_has_the_route_that_it_took_with_strata_and_times(c: Processes) -> None:
+    async def scenario() -> None:
+        async with (
+            c.connect("bilbo", client="b", session=1) as b,
+            c.connect("heron", client="h") as h,
+            hearing(h, "A29", RUGBY) as ear,
+        ):
+            assert (await b.publish("A29", b"We win", domain=RUGBY)).ok
+            await ear.heard(1)
+            [message] = ear.messages
+            assert [(hop.node, hop.stratum) for hop in message.route] == [
+                ("bilbo", 2),
+                ("frodo", 1),
+                ("heron", 0),
+            ]
+            times = [hop.at for hop in message.route]
+            assert times == sorted(times) and times[0] > 0
+            assert message.sender == b.name
+
+    asyncio.run(scenario())
