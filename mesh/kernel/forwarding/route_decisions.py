@@ -170,7 +170,7 @@ class RouteDecisions:
             return wait(f"asking for the route to {to.node}", to.node, code=ASKING)
         if envelope.flags & ONE_SESSION and decision.kind is Kind.FORWARD and self._is_older(decision.node):
             return refuse(
-                f"{decision.node} runs an earlier release, without delivery to one session", "", OLDER
+                f"node {decision.node} runs an earlier release, without delivery to one session", "", OLDER
             )
         if came and not force and decision.kind is Kind.WAIT and nodes.is_settled():
             return refuse(

@@ -13,6 +13,7 @@ import pytest
 
 import mesh.sync
 from mesh.client.message import Message
+from mesh.errors import NotAvailable, PublishRefused
 from mesh.sync import Client
 from tests.mesh.running import LIMIT, RunningNode, running, until
 from tests.mesh.scenarios.test_mixed_releases import taken
@@ -124,3 +125,17 @@ def test_this_release_reads_what_an_earlier_one_stored(name: str) -> None:
             if name == "frodo":
                 delivered = [late.queue("jobs").get(timeout=LIMIT) for _ in range(20)]
                 assert [delivery and int(delivery.content) for delivery in delivered] == list(range(20))
+
+
+def test_what_is_new_in_direct_messages_is_refused_by_name_at_an_earlier_release(nodes: Nodes) -> None:
+    with client(nodes["bilbo"]) as m, client(nodes["frodo"], "joe", 1) as joe, joe.inbox() as inbox:
+        assert m.send("/node/frodo/client/joe/1", b"short names work with every release").matched == 1
+        with pytest.raises(PublishRefused, match="Node frodo runs an earlier release") as refused:
+            m.send("/node/frodo/client/joe", b"for one", delivery="one")
+        assert refused.value.code == "NOT_AVAILABLE"
+        found = m.send(["xpath://client[@name='joe']"], b"all")
+        assert {each.destination for each in found} == {"/node/heron", "/node/frodo"}
+        assert {each.error.code for each in found if each.error} == {"NODE_AWAY"}
+        with pytest.raises(NotAvailable, match="earlier release"):
+            joe.send("/node/bilbo/client/ann", b"for one", delivery="one")
+        assert next(iter(inbox)).content == b"short names work with every release"

@@ -6,6 +6,7 @@ import pytest
 
 from mesh.kernel.subscribers import client_finder
 from mesh.kernel.subscribers.client_finder import ClientFinder, believed, rows_of
+from mesh.mapping.cost import MOST as VISITS
 from tests.mesh.kernel.masters import cluster
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
@@ -64,7 +65,7 @@ def test_what_is_no_xpath_is_refused_by_name(xpath: Any) -> None:
 
 def test_at_most_a_thousand_are_returned_in_small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_finder, "MOST", 3)
-    monkeypatch.setattr(client_finder, "LEAST", client_finder.VISITS)  # one session in a slice
+    monkeypatch.setattr(client_finder, "LEAST", VISITS)  # one session in a slice
     net = SimNetwork()
     node = net.node("a")
     joes = [client_of(node, "joe", session=number) for number in range(1, 6)]

@@ -98,8 +98,8 @@ def test_what_one_session_has_not_read_reaches_the_other_once_also_after_a_resta
     node.restart()
     joes[1].die()
     late = client_of(node, "joe", session=3).inbox()
-    seen = lambda: {*inboxes[1].contents, *late.contents}  # noqa: E731
-    net.until(lambda: seen() == {b"%d" % n for n in range(6)})
+    wanted = {b"%d" % n for n in range(6)}
+    net.until(lambda: {*inboxes[1].contents, *late.contents} == wanted)
 
 
 def test_a_topic_with_the_flag_breaks_the_protocol() -> None:
