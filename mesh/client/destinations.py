@@ -9,6 +9,7 @@ import msgspec
 
 from mesh.client.views import SitesReply
 from mesh.errors import BadArgument, PublishRefused, RemoteError
+from mesh.mapping.xpath import read
 from mesh.names import OTHERS
 from mesh.wire.replies import ClientRows
 
@@ -37,9 +38,11 @@ async def receivers(pattern: str, call: Ask) -> Receivers:
     if pattern.startswith(EACH_SITE):
         rows = _read(await call("sites"), SitesReply)
         return [f"{OTHERS}{row.site}/{pattern.removeprefix(EACH_SITE)}" for row in rows.sites], {}
-    found = _read(await call("clients", xpath=pattern.removeprefix(XPATH)), ClientRows)
+    xpath = pattern.removeprefix(XPATH)
+    read(xpath)  # for an error that shows the place
+    found = _read(await call("clients", xpath=xpath), ClientRows)
     if found.too_many:
-        what = f"More than {len(found.clients):,} sessions match the XPath {pattern.removeprefix(XPATH)!r}."
+        what = f"More than {len(found.clients):,} sessions match the XPath {xpath!r}."
         raise BadArgument(what, hint="Nothing was sent. Select fewer, for example by @node.")
     return found.clients, {f"/node/{node}": _silent(node) for node in found.missing}
 

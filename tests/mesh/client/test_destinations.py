@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mesh.client.destinations import is_pattern, receivers
-from mesh.errors import BadArgument, RemoteError
+from mesh.errors import BadArgument, BadXPath, RemoteError
 
 SITES = {"site": "LON", "sites": [{"site": name, "state": "up", "since": 1.0} for name in ("NYC", "ROM")]}
 
@@ -48,6 +48,12 @@ def test_a_reply_that_is_cut_or_cannot_be_read_sends_nothing() -> None:
         found("xpath://client", clients={"clients": 5})
     with pytest.raises(RemoteError, match="MALFORMED"):
         found("/site/*/x", sites=[])
+
+
+def test_what_is_no_xpath_is_refused_before_any_node_is_asked() -> None:
+    for xpath in ("", "//client[", "//client" * 100, "//client[system('x')]"):
+        with pytest.raises(BadXPath):
+            found(f"xpath:{xpath}")
 
 
 def test_what_a_pattern_is() -> None:
