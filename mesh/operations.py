@@ -1,6 +1,6 @@
 """The store operations that the core returns, and the contents of a store."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -100,6 +100,17 @@ class Delete:
 
 Op = Append | Drop | Rewrite | Put | Delete
 
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The first `most` envelopes at the positions from `first` to `last`."""
+
+    first: int
+    last: int
+    most: int
+
+
+Positions = Collection[int] | Span  # the envelopes of a read
 
 Stored = tuple[int, bytes, bytes]  # an envelope in a store: (position, header, body)
 

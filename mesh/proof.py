@@ -37,6 +37,11 @@ def stream_text(asker: bytes, answerer: bytes, where: str, uuid: bytes) -> bytes
     return hello_text("stream", asker, answerer, where) + b"\0" + uuid.hex().encode()
 
 
+def attach_text(session: str, attach: int, node: bytes) -> bytes:
+    """Return the text that a client signs with its stream's key when its session moves to `node`."""
+    return b"\0".join([b"heronry attach", session.encode(), str(attach).encode(), node.hex().encode()])
+
+
 def token(secret: bytes, session: str, stream: bytes) -> bytes:
     """Return a token that lets a client resume its session even at a node that forgot the session."""
     return hmac.digest(secret, b"heronry session\0" + session.encode() + b"\0" + stream, hashlib.sha256)

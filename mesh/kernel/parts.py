@@ -47,9 +47,12 @@ from mesh.kernel.subscribers.lastvalues import LastValues
 from mesh.kernel.subscribers.origins import Origins
 from mesh.kernel.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.kernel.subscribers.publishing import Publishing
+from mesh.kernel.subscribers.resume_source import ResumeSource
+from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.sender_check import SenderCheck
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.kernel.subscribers.subscribing import SubscriberFeeds
+from mesh.kernel.subscribers.visiting import Visiting
 from mesh.wire.limits import DIRTY
 
 F = TypeVar("F", bound=FeatureParts)
@@ -93,6 +96,8 @@ class Parts(Foundation):
         )
         inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
+        resumable = ResumeSource(context, disk, self.peers, sessions)
+        resuming = self.resuming = Resuming(context, n, demand, questions, resumable, settling.resumed)
         subscribing = self.subscribing = SubscriberFeeds(
             context,
             disk,
@@ -103,10 +108,11 @@ class Parts(Foundation):
             inboxes,
             ClientFeeds(context, settling, paging),
             arrivals.received_positions,
-            sessions,
+            resuming,
         )
         publishing = Publishing(context, sessions, forwarder)
         clients = self.clients = Clients(context, router, nodes, publishing, subscribing, sessions)
+        visiting = self.visiting = Visiting(context, disk, n, questions, clients, resuming)
         holdings = Holdings(context, sessions, clients.cut_off_largest)
         audience = Audience(nodes, questions.slow)
         presence = self.presence = Presence(context, n, nodes, audience)
@@ -133,11 +139,11 @@ class Parts(Foundation):
         # Lower packages first. Components that repeat questions follow those that know the nodes to ask.
         context.face.fill(
             (
-                context.events, disks, n, n.acquaintances, self.meeting, self.censuses, router,
+                context.events, disks, resumable, n, n.acquaintances, self.meeting, self.censuses, router,
                 nodes.whereabouts, self.ways, self.recall, gossiping, Clocks(context, n), node_topics,
                 vouching, demand, lookup, forwarder.shipping, provisional, forwarder,
-                sessions, sender_check, links, wanted,
-                inboxes, last_values, finder, routes, first, subscribing, publishing, clients,
+                sessions, sender_check, visiting, links, wanted,
+                inboxes, last_values, finder, routes, first, resuming, subscribing, publishing, clients,
                 self.authors, self.shared, self.weights, ruling, inheriting, standby, strata, trees,
                 admission, room, status, Consuming(context), presence, members,
                 *(component for feature in self._features for component in feature.components),

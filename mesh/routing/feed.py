@@ -75,6 +75,8 @@ class Feed:
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
         self.coming = 0  # bytes accepted for it and being stored
         self.gap = 0  # unreported dropped messages behind all slices
+        # By master: slices that wait until the session's resume of its log is complete; None: not delivered.
+        self.aside: dict[bytes, list[EnvelopeSlice] | None] = {}
         self._wall = wall
         self._send = send
         self._released = released
@@ -116,10 +118,20 @@ class Feed:
     # --- input and output -------------------------------------------------------------------------------
 
     def offer(self, slice_: EnvelopeSlice, now: float) -> None:
-        """Send the slice, append it to the backlog, or drop it. A closed feed only releases it."""
+        """Send the slice, append it to the backlog, or drop it. A closed feed only releases it.
+
+        A slice of a master in `aside` waits there, or is released.
+        """
+        if self.aside and slice_.stored.master in self.aside:
+            self._put_aside(slice_)
+            return
+        self.offer_resumed(slice_, now)
+
+    def offer_resumed(self, slice_: EnvelopeSlice, now: float) -> None:
+        """Offer a slice of a resumed log, ahead of the slices in `aside`."""
         slice_.number = self._offered = self._offered + 1
         if self.closed:
-            self._release(slice_.stored)
+            self.release(slice_.stored)
             return
         self.matched += slice_.messages
         slice_.gap, self.gap = self.gap, 0
@@ -219,6 +231,18 @@ class Feed:
         self.connected = False
         self.gone_since = now
 
+    def take_of(self, master: bytes) -> list[EnvelopeSlice]:
+        """Remove and return the waiting slices of a master. They no longer count as matched."""
+        taken = list[EnvelopeSlice]()
+        for slice_ in self._backlog.take_all():
+            if slice_.stored.master == master:
+                self.matched -= slice_.messages
+                self.gap += slice_.take_gap()
+                taken.append(slice_)
+            else:
+                self._backlog.append(slice_)
+        return taken
+
     # --- giving up --------------------------------------------------------------------------------------
 
     def shed(self, frees_memory: bool = False) -> None:
@@ -243,7 +267,7 @@ class Feed:
         """Drop all slices, in flight or waiting, without calls of `lost`."""
         self.dropped += self.pending
         for slice_ in self._take_everything():
-            self._release(slice_.stored)
+            self.release(slice_.stored)
 
     # --- state ------------------------------------------------------------------------------------------
 
@@ -302,7 +326,7 @@ class Feed:
         stored = slice_.stored
         if stored.own:
             self.position = max(self.position, stored.position)
-        self._release(stored)
+        self.release(stored)
 
     def _stays(self, slice_: EnvelopeSlice) -> bool:
         """Return whether the slice is kept for a receiver that is cut off or has lost its state."""
@@ -323,6 +347,13 @@ class Feed:
     def _leave_out(self, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
         self.expired += len(void)
         self._lost(slice_.stored.envelope, "EXPIRED", len(void))
+
+    def _put_aside(self, slice_: EnvelopeSlice) -> None:
+        kept = self.aside[slice_.stored.master]
+        if kept is None or self.closed:
+            self.release(slice_.stored)
+        else:
+            kept.append(slice_)
 
     def _take_everything(self) -> list[EnvelopeSlice]:
         return [*self._flight.take_all(), *self._backlog.take_all()]
@@ -374,7 +405,7 @@ class Feed:
             self._send(self, slice_)
         else:
             self._leave_gap(slice_.take_gap())
-            self._release(slice_.stored)
+            self.release(slice_.stored)
         if void:
             self._leave_out(slice_, void)
 
@@ -386,10 +417,11 @@ class Feed:
         """Drop the slice, and return its messages plus the gap before it."""
         self.dropped += slice_.messages
         self._lost(slice_.stored.envelope, why, slice_.messages)
-        self._release(slice_.stored)
+        self.release(slice_.stored)
         return slice_.messages + slice_.take_gap()
 
-    def _release(self, stored: StoredEnvelope) -> None:
+    def release(self, stored: StoredEnvelope) -> None:
+        """Record that this feed no longer needs an envelope that it was offered."""
         if stored.position:
             stored.owed -= 1
             is_thinner = stored.shares is not None and stored.shares.settle(self)

@@ -61,7 +61,7 @@ class Inbox(Feed):
         void = self._backlog.take_void(lambda slice_: is_void(slice_.stored.envelope))
         for slice_ in void:
             self.buried += slice_.messages
-            self._release(slice_.stored)  # not settled: earlier slices still wait
+            self.release(slice_.stored)  # not settled: earlier slices still wait
         return void
 
     def _stays(self, slice_: EnvelopeSlice) -> bool:

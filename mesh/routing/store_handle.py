@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
+from mesh.routing.pins import Pins
 from mesh.routing.shares import OwedShares
 from mesh.routing.stored_envelope import StoredEnvelope
 
@@ -22,7 +23,8 @@ class StoreHandle:
         self.is_volatile = is_volatile  # lost with the process
         self.is_other = bool(store)  # its positions are not those of the log
         self.next_position = 1
-        self.live = 0  # stored envelopes with sinks
+        self.live = 0  # stored envelopes with sinks or pins
+        self.pins = Pins()
         # By table and key: changes of side tables that wait for the next commit.
         self._later: dict[tuple[str, bytes], Op] = {}
         self._newest: dict[tuple[str, bytes], Op] = {}  # newest of each row that is not on disk yet
@@ -54,7 +56,9 @@ class StoreHandle:
         self.drop_position(stored.position)
 
     def drop_position(self, position: int) -> None:
-        """With the next commit, delete the envelope at this position."""
+        """With the next commit, delete the envelope at this position, unless it is pinned."""
+        if self.pins and self.pins.delays(position):
+            return
         self.live -= 1
         self._rewrites.pop(position, None)
         self._drops.append(position)
@@ -67,8 +71,15 @@ class StoreHandle:
 
     def keep_only(self, stored: StoredEnvelope, left: Sequence[int]) -> None:
         """With the next commit, delete all messages of the envelope on disk except those in `left`."""
+        if self.pins and self.pins.holds(stored.position):
+            return
         piece = stored.envelope.cut(left)
         self._rewrites[stored.position] = Rewrite(stored.position, piece.header(), piece.body)
+
+    def pin(self, owner: Hashable, first: int, last: int) -> None:
+        """Keep the envelopes from `first` to `last` for an owner; `first` above `last` ends the pin."""
+        for position in self.pins.pin(owner, first, last):
+            self.drop_position(position)
 
     def later(self, table: str, key: bytes, op: Op) -> None:
         """Queue a change for the next commit, in place of an earlier one of the same row."""

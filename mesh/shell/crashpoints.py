@@ -6,12 +6,12 @@ clients for the third time. Without the variable there is no crash point.
 
 import os
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from mesh.errors import BadConfig
-from mesh.operations import Append, Image, Op, Put, Stored, StoreReach
+from mesh.operations import Append, Image, Op, Positions, Put, Stored, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
 
@@ -66,7 +66,7 @@ class _CrashingStore:
         self._store, self._point = store, point
         self._passings = count(1)
         self.load: Callable[[], Image] = store.load
-        self.read: Callable[[Collection[int]], list[Stored]] = store.read
+        self.read: Callable[[Positions], list[Stored]] = store.read
         self.close: Callable[[], None] = store.close
 
     @property

@@ -1,11 +1,11 @@
 """The interface of stores, and the laws that all of them keep."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from mesh.errors import StoreError
-from mesh.operations import BOOT, Drop, Image, Op, Stored, StoreReach
+from mesh.operations import BOOT, Drop, Image, Op, Positions, Stored, StoreReach
 
 
 class Store(Protocol):
@@ -24,7 +24,7 @@ class Store(Protocol):
     def load(self) -> Image:
         """Return all committed data. Raises: StoreError DATA_LOSS with a list of the losses."""
 
-    def read(self, positions: Collection[int]) -> list[Stored]:
+    def read(self, positions: Positions) -> list[Stored]:
         """Return the envelopes at `positions`, in the order of positions, without dropped ones.
 
         Raises: StoreError DATA_LOSS with a list of the losses. The store must not be used afterwards.

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator
 from struct import Struct, error
 
-from mesh.operations import FIRST_POSITION, Stored
+from mesh.operations import FIRST_POSITION, Span, Stored
 from mesh.streams.ranges import Ranges
 
 _pack_head, _pack_size, _crc32 = Struct(">qQ").pack, Struct(">Q").pack, zlib.crc32
@@ -115,6 +115,12 @@ class Audit:
 def possible(positions: Collection[int], end: int) -> Ranges:
     """Return the positions that may hold an envelope, in a store whose last position is `end`."""
     return Ranges.of(sorted(position for position in positions if FIRST_POSITION <= position <= end))
+
+
+def within(span: Span, end: int) -> Span | None:
+    """Return the part of a span up to `end`, the last position of a store, or `None` if it is empty."""
+    first, last = max(span.first, FIRST_POSITION), min(span.last, end)
+    return Span(first, last, span.most) if first <= last and span.most > 0 else None
 
 
 def _positions(first: int, last: int) -> str:

@@ -1,9 +1,9 @@
 """A store in memory, for a node without durable data."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from mesh.errors import StoreError
-from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Stored, StoreReach
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Positions, Span, Stored, StoreReach
 from mesh.store.change import fold
 
 
@@ -23,9 +23,13 @@ class MemoryStore:
         tables = {table: dict(rows) for table, rows in self._tables.items()}
         return Image(envelopes, tables, self._next, self.reach)
 
-    def read(self, positions: Collection[int]) -> list[Stored]:
+    def read(self, positions: Positions) -> list[Stored]:
         self._check_open()
-        there = sorted(self._envelopes.keys() & positions)
+        if isinstance(positions, Span):
+            within = sorted(p for p in self._envelopes if positions.first <= p <= positions.last)
+            there = within[: positions.most]
+        else:
+            there = sorted(self._envelopes.keys() & positions)
         return [(position, *self._envelopes[position]) for position in there]
 
     def commit(self, ops: Sequence[Op]) -> None:

@@ -3,14 +3,14 @@
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from mesh.errors import StoreError, StoreFull
-from mesh.operations import Image, Op, Stored, StoreReach
+from mesh.operations import Image, Op, Positions, Span, Stored, StoreReach
 from mesh.store.change import Change, StoreProgress, fold
-from mesh.store.integrity import Audit, possible
+from mesh.store.integrity import Audit, possible, within
 from mesh.store.reading import Reading
 from mesh.store.sqlite_rows import (
     SCHEMA,
@@ -19,6 +19,7 @@ from mesh.store.sqlite_rows import (
     read_counters,
     read_envelopes,
     read_some,
+    read_span,
     upgrade,
     write_change,
     write_counters,
@@ -98,7 +99,10 @@ class SQLiteStore:
         counters, tables = self._read(read_all)
         return Image(Reading(self._envelopes), tables, counters.next_position, counters.reach)
 
-    def read(self, positions: Collection[int]) -> list[Stored]:
+    def read(self, positions: Positions) -> list[Stored]:
+        if isinstance(positions, Span):
+            span = within(positions, self.reach.log)
+            return self._read(lambda db, audit: read_span(db, span, audit)) if span is not None else []
         wanted = possible(positions, self.reach.log)
         return self._read(lambda db, audit: read_some(db, wanted, audit))
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from mesh.operations import FIRST_POSITION, TABLES, Stored
+from mesh.operations import FIRST_POSITION, TABLES, Span, Stored
 from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum, envelope_checksum
 from mesh.streams.ranges import Ranges
@@ -119,6 +119,17 @@ def read_some(db: Database, wanted: Ranges, audit: Audit) -> list[Stored]:
     )
     audit.lacks(wanted)
     return found
+
+
+def read_span(db: Database, span: Span, audit: Audit) -> list[Stored]:
+    """Return the unchanged envelopes of a span, in order. `audit` records damage."""
+    end = span.last
+    query = "SELECT position FROM envelope WHERE position BETWEEN ? AND ? ORDER BY position LIMIT 1 OFFSET ?"
+    for (position,) in db.execute(query, (span.first, span.last, span.most - 1)):
+        end = position
+    wanted = Ranges()
+    wanted.add(span.first, end)
+    return read_some(db, wanted, audit)
 
 
 def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:

@@ -1,7 +1,7 @@
 """Commits and reads on a thread, so that the loop never waits for the disk."""
 
 import logging
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Protocol
 
 from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
-from mesh.operations import Append, Drop, Op, Stored
+from mesh.operations import Append, Drop, Op, Positions, Span, Stored
 from mesh.store.base import Store
 from mesh.store.refusals import Refusals
 from mesh.store.room import broken
@@ -41,7 +41,7 @@ class _Job:
 @dataclass(frozen=True, slots=True)
 class _Wish:
     token: Hashable
-    positions: tuple[int, ...]
+    positions: Positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +127,13 @@ class StoreWorker:
         """Request a commit of the operations without blocking. Raises: Closed after `close`."""
         self._enqueue(_Job(token, tuple(ops)), "nothing was written")
 
-    def fetch(self, token: Hashable, positions: Collection[int]) -> None:
+    def fetch(self, token: Hashable, positions: Positions) -> None:
         """Request the envelopes at these positions without blocking. The read follows all earlier jobs.
 
         Reads that are pending at `close` may be skipped. Raises: Closed after `close`.
         """
-        self._enqueue(_Wish(token, tuple(positions)), "nothing is read")
+        wanted = positions if isinstance(positions, Span) else tuple(positions)
+        self._enqueue(_Wish(token, wanted), "nothing is read")
 
     def copy(self, path: Path, done: Callable[[StoreError | None], None]) -> None:
         """Request a copy of the store without blocking. Jobs do not wait for the copy.

@@ -74,6 +74,11 @@ class SeenMessages:
         self._places[origin] = max(place, last)
         return persistent and 0 < place < last
 
+    def positions(self) -> dict[bytes, int]:
+        """Return the highest position that has arrived of each origin's log, by the id of the origin."""
+        places = self._places.items()
+        return {origin: place // 2 for origin, place in places if place > 1 and isinstance(origin, bytes)}
+
     def top(self, stream: Hashable) -> int:
         """Return the highest number of the stream that any origin has delivered; 0 if there is none."""
         known = self._streams.get(stream)

@@ -65,6 +65,7 @@ from mesh.wire.serving import (
     Settled,
     Watch,
 )
+from mesh.wire.sessions import Certificate, Moved
 
 __all__ = [
     "CLIENT",
@@ -82,6 +83,7 @@ __all__ = [
     "Bye",
     "Call",
     "Census",
+    "Certificate",
     "Challenge",
     "Command",
     "Consume",
@@ -99,6 +101,7 @@ __all__ = [
     "Items",
     "Login",
     "Members",
+    "Moved",
     "Outcome",
     "Outcomes",
     "Peers",

@@ -71,6 +71,7 @@ class Hello(Command, frozen=True, tag=1):
         named: Of a client: `false` if its name was generated. Then only its session has an inbox.
         site: Of a gateway: the site that it belongs to.
         wall: Clock of the sender, in ns since 1970. 0: not given.
+        home: Of a client: the node in the name of its session. `""`: the dialed node.
     """
 
     versions: tuple[int, int]
@@ -96,6 +97,7 @@ class Hello(Command, frozen=True, tag=1):
     named: bool = True
     site: str = ""
     wall: Natural = 0
+    home: str = ""
 
 
 @command

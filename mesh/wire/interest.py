@@ -88,6 +88,8 @@ class Subscribe(Command, frozen=True, tag=32):
         overflow: What happens when transient messages exceed the limits: `block`, `drop_newest`,
             `drop_oldest` or `error`. `""`: `block`.
         max_queue: Limit of messages in flight, and again of messages that wait. 0: the limits of the node.
+        since: Of a subscription that was at another node: for each master the last position of its log that
+            the client has, at most 64.
     """
 
     request: int
@@ -97,6 +99,7 @@ class Subscribe(Command, frozen=True, tag=32):
     resumed: bool = False
     overflow: str = ""
     max_queue: U32 = 0
+    since: tuple[tuple[bytes, Natural], ...] = ()
 
 
 @command

@@ -28,6 +28,7 @@ STRATA = "strata"  # Distances of nodes from masters.
 WHERE = "where"  # Between nodes: lists of the names that a node has.
 DIAL_BACK = "dial_back"  # The role `"dial_back"`, and the question of that name.
 DIRECT = "direct"  # The flag 131072, and the verb `clients`.
+VISITS = "visits"  # Sessions that move between nodes.
 GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
 HISTORY = "history"  # In SUBSCRIBE a number as `initial`.
 QUIET = "quiet"  # Erasures that notify no client, and the flag 65536.

@@ -15,6 +15,7 @@ from mesh.client.core.member import GroupMember
 from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.publisher import Publisher
 from mesh.client.core.subscriptions import Subscriptions
+from mesh.client.core.visits import ClientVisits
 from mesh.client.core.watches import Watches
 from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
 from mesh.features.queues.client.core.takings import Takings
@@ -69,6 +70,7 @@ class ClientCore:
         self.queues: Takings = Takings(context, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
+        self.visits: ClientVisits = ClientVisits(self.calls, key, self.subscriptions.numbers)
 
     # --- events from the shell ----------------------------------------------------------------------------
 
@@ -149,7 +151,8 @@ class ClientCore:
         """Send everything that the node may not know, after each connect."""
         self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
-        self.subscriptions.resubscribe(is_new, welcome.window)
+        self.visits.on_welcome(welcome.node, welcome.session, self.line.words)
+        self.subscriptions.resubscribe(is_new, welcome.window, self.visits.is_moving)
         self.watches.rewatch_all()
         self.sender.resend_all()
         self.queues.end_epochs()

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from mesh.client.access import Access
 from mesh.client.core.framing import SPEAKS
-from mesh.client.core.node_choice import Place
+from mesh.client.core.node_choice import Place, Source
 from mesh.client.operating import marks
 from mesh.errors import BadName, RemoteError
 from mesh.names import SessionName
 from mesh.proof import stream_text
 from mesh.security.streamkey import StreamKey
 from mesh.wire import commands as c
-from mesh.wire.limits import VERSION_MAX, VERSION_MIN
+from mesh.wire.limits import VERSION_MAX, VERSION_MIN, VISITS
 from mesh.wire.spoken import agreed
 
 
@@ -24,37 +24,43 @@ class ClientHandshake:
     """The identity of a client across its connections, and the state of the current handshake.
 
     `name` contains the client, the requested session number, and whether the user named the client.
+    `has_others` means that the user named several nodes.
     """
 
-    def __init__(self, name: tuple[str, int, bool], stream: StreamKey) -> None:
+    def __init__(self, name: tuple[str, int, bool], stream: StreamKey, has_others: bool = False) -> None:
         self.access: Access = Access("")
         self.boot: int = 0  # of the node
+        self._node = b""  # its uuid
+        self._home = ""  # the node in the name of the session
         self._client, self._wanted, self._named = name
         self._number = self._wanted  # of the session: requested or assigned
         self._stream = stream
         self._token = b""
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
-        self._is_visit = False  # the node dialed is another one than that of the session
+        self._is_visit = False  # the node dialed is another one than the last
+        self._has_others = has_others
+        self._can_move = False  # the last node supports sessions that move
 
     def may_visit(self, place: Place) -> bool:
-        """Return whether the client may go to another node than that of its session.
+        """Return whether the client may go to another node than its last one.
 
-        A client without a session may. One with a session waits for its node, as sessions do not move yet.
+        A client without a session may. One with a session may if its user named several nodes, or if a node
+        forwards the client.
         """
-        return not self._token
+        is_allowed = self._has_others or place.source is Source.FORWARD
+        return not self._token or (self._can_move and is_allowed)
 
     def begin_handshake(self, access: Access, nonce: bytes, is_visit: bool = False) -> None:
-        """Begin the handshake of a new connection; a visit requests a new session of another node."""
+        """Begin the handshake of a new connection; on a visit, the session moves to another node."""
         self.access, self._nonces, self._is_visit = access, (nonce, b""), is_visit and bool(self._token)
 
     def forget_session(self) -> None:
         """Request a new session with the next HELLO."""
-        self._token, self._number = b"", self._wanted
+        self._token, self._number, self._home = b"", self._wanted, ""
 
     def hello(self, have: int, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
         """Return HELLO; `have` is the number of the last command received over the link."""
-        # The token, the boot and the number mean nothing to another node; they are kept for the own one.
         is_visit = self._is_visit
         return c.Hello(
             (VERSION_MIN, VERSION_MAX),
@@ -63,9 +69,9 @@ class ClientHandshake:
             self._nonces[0],
             proof,
             client=self._client,
-            session=self._wanted if is_visit else self._number,
+            session=self._number,
             stream=self._stream.id,
-            token=b"" if is_visit else self._token,
+            token=self._token,
             boot_seen=0 if is_visit else self.boot,
             have=0 if is_visit else have,
             passwd=self.access.passwd,
@@ -73,6 +79,7 @@ class ClientHandshake:
             signature=signature,
             speaks=(*SPEAKS, *marks()),
             named=self._named,
+            home=self._home,
         )
 
     def prove(self, challenge: c.Challenge, have: int) -> c.Hello:
@@ -107,15 +114,17 @@ class ClientHandshake:
         Raises: RemoteError for an invalid session name.
         """
         # A node that was killed may assign another number; the token is valid for that one.
-        self._number = _number_in(w.session)
-        is_new = self._is_visit or w.node.boot != self.boot
-        self._token, self.boot = w.token, w.node.boot
+        name = _parsed(w.session)
+        self._number, self._home = name.session or 0, name.node or ""
+        is_new = (w.node.uuid, w.node.boot) != (self._node, self.boot)
+        self._token, self._node, self.boot = w.token, w.node.uuid, w.node.boot
+        self._can_move = VISITS in w.speaks
         return is_new
 
 
-def _number_in(session: str) -> int:
-    """Return the number in a session name; 0 if there is none. Raises: RemoteError."""
+def _parsed(session: str) -> SessionName:
+    """Return the name of a session. Raises: RemoteError."""
     try:
-        return SessionName.parse(session).session or 0
+        return SessionName.parse(session)
     except BadName as error:
         raise RemoteError(f"the node assigned an invalid session name: {error.what.rstrip('.')}") from None

@@ -22,12 +22,13 @@ from mesh.wire.limits import (
     QUIET,
     SERVICES,
     STAYS,
+    VISITS,
 )
 from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
 from mesh.wire.spoken import A_SECOND, UNKNOWN_IS_TOLD, agreed, in_common
 
 # The features of this client beyond its version of the wire.
-SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET, HISTORY, DIRECT)
+SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET, HISTORY, DIRECT, VISITS)
 OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands about framing
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -17,6 +18,8 @@ from mesh.wire.envelope import ERASED, INITIAL, UNCONFIRMED, Envelope, as_ranges
 from mesh.wire.limits import HISTORY
 
 INBOX = 0  # the subscription number of the inbox
+MASTERS = 64  # masters in SUBSCRIBE
+NOWHERE: Mapping[bytes, int] = MappingProxyType({})
 
 
 class Terms(Struct, frozen=True):
@@ -52,6 +55,7 @@ class Intake:
         self.confirmed: bool = False
         self.used: int = 0  # consumed items, for the node's credit
         self.dropped: int = 0  # messages dropped for this subscriber
+        self.began: dict[bytes, int] = {}  # by master: the first position of the subscription
         self.error: MeshError | None = None  # reason of the end
         self.is_left: bool = False  # an inbox without a reader
         self.stirred: Callable[[], None] = _nobody
@@ -69,13 +73,28 @@ class Intake:
         """The subscriptions at the node that this intake consists of."""
         return (self,)
 
-    def asked_for(self, request: int, words: Container[str] = (), resumed: bool = False) -> Subscribe:
-        """Return the command for a node with the features `words`; without HISTORY it sends one value."""
-        terms = self.terms
+    def asked_for(
+        self,
+        request: int,
+        words: Container[str] = (),
+        resumed: bool = False,
+        since: Mapping[bytes, int] = NOWHERE,
+    ) -> Subscribe:
+        """Return the command for a node with the features `words`; without HISTORY it sends one value.
+
+        `since` has the position in each master's log that the client has.
+        """
+        terms, places = self.terms, tuple(since.items())[-MASTERS:]
         initial: bool | int = self.initial
         if initial and terms.history > 1 and HISTORY in words:
             initial = terms.history
-        return Subscribe(request, self.number, self.query, initial, resumed, terms.overflow, terms.max_queue)
+        return Subscribe(
+            request, self.number, self.query, initial, resumed, terms.overflow, terms.max_queue, places
+        )
+
+    def positions(self) -> dict[bytes, int]:
+        """Return the position in each master's log from which the subscription is to be resumed."""
+        return {**self.began, **self._seen.positions()}
 
     # --- reading ----------------------------------------------------------------------------------------
 

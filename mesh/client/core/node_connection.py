@@ -67,7 +67,7 @@ class NodeConnection:
         self.address: str = ""
         self.standstill: Standstill = Standstill()
         self._context = context
-        self.handshake: ClientHandshake = ClientHandshake(name, stream)
+        self.handshake: ClientHandshake = ClientHandshake(name, stream, len(names) > 1)
         self.choice: NodeChoice = NodeChoice(
             names, stream.id, context.chance, self.handshake.may_visit, follows=not marks()
         )

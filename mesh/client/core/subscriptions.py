@@ -101,9 +101,15 @@ class Subscriptions:
             s.is_left = False
             return None
         self._all[s.number] = s
-        return self._calls.send_with_timeout(
-            lambda request: s.asked_for(request, self._line.words), s.confirm
+
+        def confirmed() -> None:
+            s.began = _began(pending.parts[0][0])
+            s.confirm()
+
+        pending = self._calls.send_with_timeout(
+            lambda request: s.asked_for(request, self._line.words), confirmed
         )
+        return pending
 
     def give_up(self, s: Intake) -> None:
         """Drop a failed or abandoned subscription, which the node may have accepted."""
@@ -127,11 +133,15 @@ class Subscriptions:
         self._calls.send_command(lambda request: c.Unsubscribe(request, s.number))
         return None
 
-    def resubscribe(self, is_new: bool, window: tuple[int, int]) -> None:
+    def numbers(self) -> list[int]:
+        """Return the numbers of the subscriptions that `resubscribe` registers again, without the inbox."""
+        return [n for n, s in self._all.items() if s.confirmed and n != INBOX]
+
+    def resubscribe(self, is_new: bool, window: tuple[int, int], is_moving: bool = False) -> None:
         """Register the confirmed subscriptions again after a reconnect; `Calls` repeats the others.
 
         `is_new`: the session or the process of the node is new. `window` is the link's limit in bytes and
-        items.
+        items. `is_moving`: other nodes may hold messages of the subscriptions.
         """
         self._is_ample = window[0] >= AMPLE[0] and window[1] >= AMPLE[1]
         self._acked = 0
@@ -145,7 +155,8 @@ class Subscriptions:
             if s.confirmed:
                 # A new process may have lost messages in flight, so the retained values are requested
                 # again. Known values are dropped when they arrive.
-                self._line.send_command(s.asked_for(0, self._line.words, resumed=not is_new))
+                since = s.positions() if is_moving else {}
+                self._line.send_command(s.asked_for(0, self._line.words, resumed=not is_new, since=since))
         self.plan_ack()  # the last ack may be lost
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
@@ -241,6 +252,13 @@ class Subscriptions:
             subscription.end_with(error)
         self._all.clear()
         self._ack_at = -NEVER  # no further acks
+
+
+def _began(value: Any) -> dict[bytes, int]:
+    """Return the first position of a subscription in each master's log, from the reply of the node."""
+    said = value.get("since", ()) if isinstance(value, dict) else ()
+    pairs = [pair for pair in said if isinstance(pair, list) and list(map(type, pair)) == [bytes, int]]
+    return {master: place + 1 for master, place in pairs}
 
 
 def _is_short(envelopes: Sequence[Envelope]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from mesh.features.postgres.connection import Connection
-from mesh.operations import FIRST_POSITION, TABLES, Stored
+from mesh.operations import FIRST_POSITION, TABLES, Span, Stored
 from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum, envelope_checksum
 from mesh.streams.ranges import Ranges
@@ -111,16 +111,32 @@ def read_page(db: Connection, owner: UUID, after: int, audit: Audit) -> list[Sto
     return list(audit.envelopes(rows))
 
 
+def read_span(db: Connection, owner: UUID, span: Span, audit: Audit) -> list[Stored]:
+    """Return the unchanged envelopes of a span, in order. `audit` records damage."""
+    where = "AND position BETWEEN %s AND %s ORDER BY position LIMIT %s"
+    rows = db.execute(f"{_ENVELOPES} {where}", (owner, span.first, span.last, span.most))
+    found = list(audit.envelopes(rows))
+    wanted = Ranges()
+    wanted.add(span.first, found[-1][0] if len(found) == span.most else span.last)
+    _account_for(db, owner, wanted, audit)
+    return found
+
+
 def read_some(db: Connection, owner: UUID, wanted: Ranges, audit: Audit) -> list[Stored]:
     """Return the unchanged envelopes at the wanted positions, in order. `audit` records damage."""
     positions = [position for first, last in wanted for position in range(first, last + 1)]
     where = "AND position = ANY(%s::bigint[]) ORDER BY position"
     found = list(audit.envelopes(db.execute(f"{_ENVELOPES} {where}", (owner, positions))))
+    _account_for(db, owner, wanted, audit)
+    return found
+
+
+def _account_for(db: Connection, owner: UUID, wanted: Ranges, audit: Audit) -> None:
+    """Record positions of `wanted` as missing if they hold no envelope and were not dropped."""
     if gaps := audit.unaccounted(wanted):
         firsts, lasts = zip(*gaps, strict=True)
         audit.dropped(db.execute(_DROPPED, ([*firsts], [*lasts], owner)))
         audit.lacks(wanted)
-    return found
 
 
 def _read_tables(db: Connection, owner: UUID, audit: Audit) -> dict[str, dict[bytes, bytes]]:

@@ -5,7 +5,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 from uuid import UUID
 
@@ -18,12 +18,13 @@ from mesh.features.postgres.rows import (
     read_counters,
     read_page,
     read_some,
+    read_span,
     write_change,
 )
 from mesh.features.postgres.setup import check_settings, look_at, prepare
-from mesh.operations import Image, Op, Stored, StoreReach
+from mesh.operations import Image, Op, Positions, Span, Stored, StoreReach
 from mesh.store.change import Change, StoreProgress, fold
-from mesh.store.integrity import Audit, possible
+from mesh.store.integrity import Audit, possible, within
 from mesh.store.lease import LeaseClaim, LeaseTiming
 from mesh.store.reading import Reading
 
@@ -102,8 +103,13 @@ class PostgresStore:
         self._judge(audit)
         return Image(Reading(self._envelopes), tables, counters.next_position, counters.reach)
 
-    def read(self, positions: Collection[int]) -> list[Stored]:
+    def read(self, positions: Positions) -> list[Stored]:
         self._check_usable()
+        if isinstance(positions, Span):
+            span = within(positions, self.reach.log)
+            if span is None:
+                return []
+            return self._read_verified(lambda db, audit: read_span(db, self._owner, span, audit))
         wanted = possible(positions, self.reach.log)
         return self._read_verified(lambda db, audit: read_some(db, self._owner, wanted, audit))
 

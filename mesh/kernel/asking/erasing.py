@@ -155,7 +155,10 @@ class Erasing:
             f"{peer.node.name} forwards an erasure by {plain(erasure.sender)[:80]!r} with a route "
             "that is impossible or not confirmed."
         )
-        if not is_way(erasure.sender, route, peer.node.name):
+        is_visitor = route == (peer.node.name,) and self._context.visits.vouch(
+            erasure.stream, erasure.sender, peer.node.uuid
+        )
+        if not (is_visitor or is_way(erasure.sender, route, peer.node.name)):
             raise LocalError(what, code="FORGED_SENDER")
 
         def judged(is_believed: bool) -> None:

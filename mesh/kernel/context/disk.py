@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from mesh.errors import MeshError
 from mesh.kernel.context.effects import Commit, Fetch
 from mesh.kernel.context.node_context import NodeContext
-from mesh.operations import Op, Stored
+from mesh.operations import Op, Positions, Span, Stored
 from mesh.routing.store_handle import StoreHandle
 from mesh.wire.envelope import Envelope, decode
 
@@ -114,7 +114,7 @@ class Disk:
         if error is not None and not is_alone:
             self.commit_later()  # deferred operations may fit without the others
 
-    def fetch(self, positions: Collection[int], then: Fetched) -> None:
+    def fetch(self, positions: Positions, then: Fetched) -> None:
         """Read the envelopes at `positions`, after all commits that were emitted before.
 
         `then` is called once: with the envelopes that still exist, by position and in that order, or with the
@@ -122,7 +122,8 @@ class Disk:
         """
         self._token += 1
         self._fetching[self._token] = then
-        wish = Fetch(self._token, tuple(positions), self.shelf.store)
+        wanted = positions if isinstance(positions, Span) else tuple(positions)
+        wish = Fetch(self._token, wanted, self.shelf.store)
         if self._together is None:
             self._context.out.emit(wish)
         else:

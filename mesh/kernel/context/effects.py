@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from msgspec import Struct
 
 from mesh.loglevels import NODE
-from mesh.operations import Op
+from mesh.operations import Op, Span
 from mesh.snapshots.line import HistoryLine
 
 ConnKey = Hashable  # from the shell if accepted, from the core if dialed
@@ -84,7 +84,7 @@ class Fetch(Struct, frozen=True):
     """
 
     token: int
-    positions: tuple[int, ...]
+    positions: tuple[int, ...] | Span
     store: str = ""
 
 

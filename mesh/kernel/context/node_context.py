@@ -20,6 +20,7 @@ from mesh.kernel.context.settings import Settings
 from mesh.kernel.context.turnedaway import RefusedClients
 from mesh.loglevels import ACCESS, EVENTS
 from mesh.printable import harmless
+from mesh.routing.visits import Visits
 from mesh.values import Hop
 from mesh.wire.commands import Introduction, Refuse
 from mesh.wire.replies import ViewRow
@@ -61,6 +62,7 @@ class NodeContext:
         self.serves = False  # our store is the newest, see Recall
         self.denied: frozenset[str] = frozenset()  # names of nodes that must not be linked
         self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys, unproven
+        self.visits = Visits(settings.verify)
         self.is_doubled = False  # another process has our identity
         self.reachable = Reachability()  # see features/dialback
 

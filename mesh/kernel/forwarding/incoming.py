@@ -127,7 +127,10 @@ class Incoming:
             or envelope.domain[:6] == PUTS  # queue messages stay where they were published
         )
         sites = self._context.settings.site.accepting
-        if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
+        is_visitor = nodes == [peer.node.name] and self._context.visits.vouch(
+            envelope.stream, envelope.sender, peer.node.uuid
+        )
+        if is_odd or not (is_visitor or is_way(envelope.sender, nodes, peer.node.name, sites)):
             return self.provenance.forged(peer, envelope, ODD_FIELDS if is_odd else NO_ROUTE)
         if me in nodes:
             path = " -> ".join((*nodes, me))

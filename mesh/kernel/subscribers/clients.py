@@ -81,7 +81,8 @@ class Clients(Component):
         If a resumed session has another connection, that connection is closed.
         """
         try:
-            name = SessionName(node_name(h.client), h.session or self._generate(), self._context.me.name)
+            home = node_name(h.home) if h.home else self._context.me.name
+            name = SessionName(node_name(h.client), h.session or self._generate(), home)
             self._check_name(h)
         except (LocalError, RemoteError) as error:
             return Refuse(error.code, error.what.rstrip("."), error.hint, final=True)
@@ -91,7 +92,8 @@ class Clients(Component):
         # A client may lack our WELCOME until its first command, and no other client can know its stream id.
         must_prove = session is not None and session.has_spoken
         wanted = token(self._context.settings.secret, str(name), h.stream)
-        if (h.token or must_prove) and not same(h.token, wanted):
+        is_visitor = home != self._context.me.name
+        if (h.token or must_prove or is_visitor) and not same(h.token, wanted):
             return _wrong_token(name)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
@@ -233,11 +235,13 @@ class Clients(Component):
         for session, feed, seconds in self.subscribing.take_stopped():
             self._cut_off_slow(session, feed, seconds)
         for session in list(self.sessions.values()):
-            if (
-                session.conn is None
-                and self._context.clock.now - session.gone_since > self._context.settings.linger
-            ):
+            if session.conn is None and self._context.clock.now - session.gone_since > self._linger(session):
                 self.close(session)
+
+    def _linger(self, session: Session) -> float:
+        """Return the seconds that a disconnected session is kept: longer if another node must release it."""
+        has_left = self._context.visits.has_left(session.stream, self._context.me.uuid)
+        return self._context.settings.peer_linger if has_left else self._context.settings.linger
 
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
         if session.conn is None:

@@ -56,6 +56,13 @@ class SessionClosed(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeChanged(Fact):
+    """A master has pinned its log for a visiting session, or fewer masters are left to do so."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
 class MissedFromSite(Fact):
     """Another site dropped messages for this site.
 

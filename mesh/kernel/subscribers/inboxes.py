@@ -61,6 +61,7 @@ class Inboxes(Component):
         self._disk = disk
         self._shelf = disk.shelf
         self._dead = dead
+        self.sessions = sessions
         self._open_of = sessions.open_of
         self._feeds: dict[str, Inbox] = {}
         self._asked: dict[str, float] = {}  # time of the last use

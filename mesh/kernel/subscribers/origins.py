@@ -155,6 +155,8 @@ class Origins:
         sender, homes = envelope.sender, (*peer.exchange.homes, home(peer.node.name))
         if sender.startswith(homes) or self._has_grace(peer):
             return Verdict.TAKE
+        if self._context.visits.vouch(envelope.stream, sender, peer.node.uuid):
+            return Verdict.TAKE
         self._note(self._mapping.rules)
         if self._is_impossible(envelope):
             return Verdict.FORGED

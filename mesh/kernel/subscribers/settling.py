@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mesh.kernel.peers.peer import Peer
 from mesh.mapping.mapping import Mapping
 from mesh.routing.merging import Merging
@@ -30,6 +32,7 @@ class FeedSettling:
         self._merging = merging
         self._knows_sites = knows_sites
         self._peers = peers
+        self.resumed: dict[bytes, Callable[[StoredEnvelope], None]] = {}  # by source: of resumed logs
 
     @property
     def merges(self) -> bool:
@@ -42,8 +45,10 @@ class FeedSettling:
             self._shelf.shrink(stored)
         elif stored.own:
             self._shelf.delete_released(stored)
-        elif (peer := self._peers.get(stored.source)) is not None:  # otherwise forgotten
+        elif (peer := self._peers.get(stored.source)) is not None:
             self.settle(peer, stored)
+        elif (settle := self.resumed.get(stored.source)) is not None:  # otherwise forgotten
+            settle(stored)
 
     def settle(self, peer: Peer, stored: StoredEnvelope) -> None:
         """Settle an envelope with the peer that sent it, and each repeat with the sender of the repeat."""

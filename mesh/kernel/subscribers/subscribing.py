@@ -17,8 +17,8 @@ from mesh.kernel.subscribers.client_feeds import ClientFeeds, named
 from mesh.kernel.subscribers.firstvalues import FirstValues
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.reasons import of_client, of_message, of_topic
+from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, REPLIES, Session, subscription_of
-from mesh.kernel.subscribers.sessions import Sessions
 from mesh.kernel.subscribers.subscription_limits import SubscriptionLimits
 from mesh.operations import Delete, Put
 from mesh.reasons.what import CLIENT, MESSAGE, TOPIC, What
@@ -31,6 +31,8 @@ from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import GAPS, HISTORY
 from mesh.wire.replies import Reason
+
+SINCE = 63  # positions in the reply to SUBSCRIBE, without that of this node
 
 
 class SubscriberFeeds(Component):
@@ -50,11 +52,12 @@ class SubscriberFeeds(Component):
         inboxes: Inboxes,
         feeds: ClientFeeds,
         received: Callable[[], Mapping[bytes, int]],
-        sessions: Sessions,
+        resuming: Resuming,
     ) -> None:
+        self._resuming = resuming
         self._feeds, self.take_stopped = feeds, feeds.take_stopped
-        self._limits = SubscriptionLimits(context, router.clients, sessions)
-        self._sessions = sessions
+        self._sessions = inboxes.sessions
+        self._limits = SubscriptionLimits(context, router.clients, self._sessions)
         self._disk = disk
         self._received = received
         self._context = context
@@ -116,15 +119,22 @@ class SubscriberFeeds(Component):
         feed.connect(self._context.clock.now)
         wanted = bool(command.initial) and not command.resumed
         conn = session.conn
+        is_resumed = self._resuming.prepare(session, feed, query, dict(command.since))
         if wanted:
             feed.history = int(command.initial)
             self._first.expects(feed)
 
+        def confirmed() -> None:
+            def subscribed() -> None:
+                self._subscribed(session, feed, query, conn, command.request, wanted)
+
+            if is_resumed and not feed.closed:
+                self._resuming.start_resume(session, feed, subscribed)
+            else:
+                subscribed()
+
         def known() -> None:
-            self._questions.call_when_confirmed(
-                self._demand.unconfirmed(),
-                lambda: self._subscribed(session, feed, query, conn, command.request, wanted),
-            )
+            self._questions.call_when_confirmed(self._demand.unconfirmed(), confirmed)
 
         # With a full disk the subscription is made anyway, and stored when there is room again.
         self._disk.commit((), lambda error: self._questions.when_settled(known))
@@ -152,7 +162,10 @@ class SubscriberFeeds(Component):
         """Reply to a SUBSCRIBE whose query is confirmed, after the first values if `initial`."""
 
         def reply() -> None:
-            self._context.out.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
+            since = sorted(feed.floors.items())[:SINCE]
+            me = self._context.me.uuid, max(feed.queries.get(query, 1) - 1, 0)
+            value = {"subscription": subscription_of(feed), "since": [*map(list, since), list(me)]}
+            self._context.out.send(conn, Reply(request, value))
 
         if initial:
             self._first.deliver_values(session, feed, query, reply)
@@ -214,6 +227,7 @@ class SubscriberFeeds(Component):
             self._context.counters.accounts.count_closed(feed)
             return
         self._limits.count -= 1
+        self._resuming.end(session, feed)
         for query in feed.queries:
             self._router.clients.discard(feed, query)
             self._demand.unwant(query)

@@ -48,6 +48,7 @@ from mesh.wire.calls.queues import (
     AskQueueWhy,
 )
 from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSitePause, AskSites, AskSiteSync
+from mesh.wire.calls.sessions import AskAttach, AskRelease, AskResume
 from mesh.wire.calls.topics import (
     AskClients,
     AskErase,
@@ -68,6 +69,7 @@ __all__ = [
     "A",
     "Ask",
     "AskAddresses",
+    "AskAttach",
     "AskBackup",
     "AskClients",
     "AskDialBack",
@@ -95,7 +97,9 @@ __all__ = [
     "AskQueueRemove",
     "AskQueueWhy",
     "AskQueues",
+    "AskRelease",
     "AskReload",
+    "AskResume",
     "AskRoute",
     "AskRow",
     "AskRows",

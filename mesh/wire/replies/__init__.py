@@ -52,6 +52,7 @@ from mesh.wire.replies.services import (
     ServerRow,
     Servers,
 )
+from mesh.wire.replies.sessions import Attached, Resumed, SessionReleased
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
 from mesh.wire.replies.topics import (
     Address,
@@ -75,6 +76,7 @@ from mesh.wire.replies.value import Figures, R, ReplyValue, Source, read_result
 __all__ = [
     "Address",
     "Applied",
+    "Attached",
     "Changed",
     "ClientErased",
     "ClientRows",
@@ -114,6 +116,7 @@ __all__ = [
     "ReloadTold",
     "Removed",
     "ReplyValue",
+    "Resumed",
     "RowsTold",
     "RulesPut",
     "RulesTold",
@@ -122,6 +125,7 @@ __all__ = [
     "ServedRows",
     "ServerRow",
     "Servers",
+    "SessionReleased",
     "Sighting",
     "SiteLink",
     "SitePaused",

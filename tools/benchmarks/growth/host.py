@@ -1,7 +1,7 @@
 """A node core without a process or a network, which handles input synchronously and counts CPU time."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from random import Random
 from time import process_time
@@ -13,7 +13,7 @@ from mesh.kernel.context.effects import Commit, Effect, Fetch, Send
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.node import NodeCore
 from mesh.kernel.parts import Parts
-from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Stored, StoreReach
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Positions, Stored, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Introduction
 
@@ -30,7 +30,7 @@ class Nowhere:
     def load(self) -> Image:
         return Image([], {table: {} for table in TABLES}, FIRST_POSITION)
 
-    def read(self, positions: Collection[int]) -> list[Stored]:
+    def read(self, positions: Positions) -> list[Stored]:
         return []
 
     def commit(self, ops: Sequence[Op]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mesh.operations import Image, Op, Stored
+from mesh.operations import Image, Op, Positions, Stored
 from mesh.store.sqlite import SQLiteStore
 from tools.running.scratch import memory_directory
 from tools.simulator.world.disk import SimStore
@@ -47,7 +47,7 @@ class FiledStore(SimStore):
             raise AssertionError(f"the file of SQLite holds {in_file}, and not {image}")
         return image
 
-    def read(self, positions: Collection[int]) -> list[Stored]:
+    def read(self, positions: Positions) -> list[Stored]:
         found, in_file = super().read(positions), self._file.read(positions)
         if in_file != found and not self.is_old:
             raise AssertionError(f"at {positions} the file of SQLite holds {in_file}, and not {found}")

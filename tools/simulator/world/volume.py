@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mesh.errors import StoreFull
-from mesh.operations import Append, Image, Op, Put, Stored, StoreReach
+from mesh.operations import Append, Image, Op, Positions, Put, Stored, StoreReach
 from mesh.store.memory import MemoryStore
 
 
@@ -23,7 +23,7 @@ class Disk:
     def load(self) -> Image:
         return self.store.load()
 
-    def read(self, positions: Collection[int]) -> list[Stored]:
+    def read(self, positions: Positions) -> list[Stored]:
         return self.store.read(positions)
 
     def refuses(self, ops: Iterable[Op]) -> bool:

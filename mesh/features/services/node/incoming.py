@@ -85,6 +85,7 @@ class IncomingSends(Component):
             )
         except BadName:
             is_theirs = False
+        is_theirs = is_theirs or self._context.visits.vouch(e.stream, e.sender, peer.node.uuid)
         way = [hop.node for hop in inside(e.route)]
         is_theirs = is_theirs and way == [peer.node.name]
         if not is_theirs or e.domain != SENDS or e.numbers or e.flags & ~(REQUEST | EVERY):

@@ -83,7 +83,7 @@ class SiteFeed(Feed):
         stored, dropped = slice_.stored, self.dropped
         is_owed = self._not_owed is None or stored.position not in self._not_owed
         if not (is_owed and may_leave(stored.envelope)):  # kept in the log for other sinks
-            self._release(stored)
+            self.release(stored)
             return
         self.in_flight.promise_slice(slice_)
         self._may_expire |= stored.envelope.expires > 0
@@ -161,7 +161,7 @@ class SiteFeed(Feed):
         self._ahead = max(self._ahead, slice_.stored.position)
         self.delivered += slice_.messages
         self._settle()
-        self._release(slice_.stored)
+        self.release(slice_.stored)
 
     def _settle(self) -> None:
         """Advance the position to the last one before all open messages."""
@@ -185,7 +185,7 @@ class SiteFeed(Feed):
             slice_ = self._recall(given)
             self._ahead = max(self._ahead, slice_.stored.position)
             super()._leave_out(slice_, slice_.every)
-            self._release(slice_.stored)
+            self.release(slice_.stored)
         self._settle()
         self.pump()
 
@@ -200,7 +200,7 @@ class SiteFeed(Feed):
         wall = self._wall()
         for slice_ in self._backlog.take_void(lambda slice_: slice_.is_void(wall)):
             self._leave_out(slice_, slice_.every)
-            self._release(slice_.stored)  # not settled: earlier ones still wait
+            self.release(slice_.stored)  # not settled: earlier ones still wait
         self._backlog.fetch_void(wall, then, self.credit.bytes)
         self.pump()
 
@@ -246,7 +246,7 @@ class SiteFeed(Feed):
         if stored.own:
             self._passed = max(self._passed, stored.position)
             self._settle()
-        self._release(stored)
+        self.release(stored)
 
     def _take_everything(self) -> list[EnvelopeSlice]:
         self._row = {}

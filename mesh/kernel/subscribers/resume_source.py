@@ -1,0 +1,255 @@
+"""The log of this node for sessions that moved: pinned for each subscription, and read page by page."""
+
+# Law 1: the first question pins the log from the client's position to the last one. The answer follows when
+#        the pin is on disk.
+# Law 2: a newer visit replaces the pin of an earlier one. An outdated question is refused.
+# Law 3: a pin ends when the client has acknowledged all of it, or KEPT seconds after the last question.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from mesh.errors import LocalError, MeshError, RemoteError
+from mesh.kernel.context.component import Beginning, Component
+from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.subscribers.session import feed_key
+from mesh.kernel.subscribers.sessions import Sessions
+from mesh.operations import Delete, Put, Span
+from mesh.routing.querytrie import wants
+from mesh.routing.subscriptions import check_query
+from mesh.routing.visits import Standing
+from mesh.values import check_domain
+from mesh.wire.calls import AskResume
+from mesh.wire.codec import pack, reader
+from mesh.wire.commands import Certificate, Query
+from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import ENVELOPES_A_MESSAGE, MIB, VISITS
+from mesh.wire.replies import Resumed
+
+KEPT = 3600.0  # s after which an unused pin ends
+PINS = 100_000  # pinned subscriptions
+PAGE = ENVELOPES_A_MESSAGE  # envelopes of one read, and of one reply
+READS = 16  # reads for one reply without a match
+
+Page = tuple[Resumed, list[Envelope]]
+OnPage = Callable[[Page | LocalError], None]
+
+
+class PinRow(msgspec.Struct, frozen=True, array_like=True):
+    """The stored form of a pin."""
+
+    certificate: Certificate
+    first: int
+    last: int
+
+
+_read_row = reader(PinRow, 64 * 1024)
+
+
+@dataclass(slots=True)
+class Pin:
+    """A pinned part of the log, for one subscription of a session at another node or here."""
+
+    certificate: Certificate
+    first: int
+    last: int
+    used: float  # time of the last question
+
+
+def pin_key(stream: bytes, subscription: int) -> bytes:
+    """Return the key of a pin's row in the table of feeds."""
+    return b"r" + feed_key(stream, subscription)[1:]
+
+
+class ResumeSource(Component):
+    """Component that answers `resume`: what this node's log has for a subscription that moved."""
+
+    def __init__(
+        self, context: NodeContext, disk: Disk, peers: dict[bytes, Peer], sessions: Sessions
+    ) -> None:
+        self._context = context
+        self._disk = disk
+        self._peers = peers
+        self._sessions = sessions
+        self._pins: dict[bytes, Pin] = {}  # by the key of the row
+
+    def features(self) -> Sequence[str]:
+        return (VISITS,)
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskResume, self._on_resume),)
+
+    def figures(self) -> dict[str, int | float]:
+        pins = self._disk.shelf.pins
+        return {"resume_pins": len(pins), "pinned_envelopes": pins.delayed}
+
+    def start(self, beginning: Beginning) -> None:
+        """Restore the pins before the log, whose unowed envelopes would be deleted otherwise."""
+        for key, row in beginning.rows("feed").items():
+            if key[:1] == b"r":
+                known = _read_row(row)
+                self._context.visits.observe(known.certificate)
+                self._pins[key] = Pin(known.certificate, known.first, known.last, self._context.clock.now)
+                self._disk.shelf.pin(key, known.first, known.last)
+
+    def on_second(self) -> None:
+        oldest = self._context.clock.now - KEPT
+        for key in [key for key, pin in self._pins.items() if pin.used < oldest]:
+            self._end(key)
+
+    def _on_resume(self, asked: IncomingCall[AskResume]) -> None:
+        ask, uuid = asked.ask, asked.who.node.uuid
+
+        def send(page: Page | LocalError) -> None:
+            if isinstance(page, LocalError):
+                asked.fail(page)
+            else:
+                asked.reply(*page)
+
+        self.resume(ask, uuid, send)
+
+    def resume(self, ask: AskResume, node: bytes, then: OnPage) -> None:
+        """Answer a question of the node with this id, which may be this node. Raises: LocalError."""
+        self._check(ask, node)
+        key = pin_key(ask.certificate.stream, ask.subscription)
+        if not ask.end:
+            self._begin(key, ask, node, then)
+            return
+        pin = self._pins.get(key)
+        if pin is None or (pin.certificate, pin.last) != (ask.certificate, ask.end):
+            raise LocalError("The pinned part of the log is no longer known here.", code="UNKNOWN_PIN")
+        pin.used = self._context.clock.now
+        if ask.done >= pin.first:
+            self._settle(key, pin, ask.done)
+        self._read(ask, node, max(ask.at, pin.first), pin.last, then)
+
+    def _check(self, ask: AskResume, node: bytes) -> None:
+        check_query(ask.query)
+        check_domain(ask.query.domain)
+        if ask.certificate.node != node:
+            raise LocalError("The certificate names another node.", code="FORGED_VISIT")
+        try:
+            standing = self._context.visits.observe(ask.certificate)
+        except RemoteError as error:
+            self._context.counters.add_count("forged_visits")
+            raise LocalError(f"Invalid certificate: {error.what}.", code=error.code) from error
+        if standing is Standing.OUTDATED:
+            raise LocalError("The session has moved on to another node.", code="MOVED")
+
+    # --- pins -------------------------------------------------------------------------------------------
+
+    def _begin(self, key: bytes, ask: AskResume, node: bytes, then: OnPage) -> None:
+        """Pin the log from the client's position to the last one, and return the first page."""
+        last = self._disk.shelf.next_position - 1
+        first = ask.at or self._first_owed(ask, last)
+        if first > last:
+            self._end(key)
+            then((Resumed(end=last, next=last + 1), []))
+            return
+        if key not in self._pins and len(self._pins) >= PINS:
+            raise LocalError(f"{self._context.me.name} has {PINS:,} pinned subscriptions.", code="TOO_MANY")
+        pin = self._pins[key] = Pin(ask.certificate, first, last, self._context.clock.now)
+        self._disk.shelf.pin(key, first, last)
+        row = Put(
+            "feed",
+            key,
+            pack(msgspec.to_builtins(PinRow(pin.certificate, first, last), builtin_types=(bytes,))),
+        )
+        self._disk.shelf.supersede((row,))
+
+        def stored(error: MeshError | None) -> None:
+            if isinstance(error, LocalError):
+                then(error)
+            elif error is None:
+                self._read(ask, node, first, last, then)
+
+        self._disk.commit((row,), stored)
+
+    def _first_owed(self, ask: AskResume, last: int) -> int:
+        """Return the first position that a former node is owed for the query, or `last` + 1."""
+        found = [last + 1]
+        for uuid in ask.former:
+            if uuid == self._context.me.uuid:
+                session = self._sessions.by_stream.get(ask.certificate.stream)
+                feed = session.feeds.get(ask.subscription) if session is not None else None
+            else:
+                peer = self._peers.get(uuid)
+                feed = peer.begun.feed if peer is not None and peer.begun is not None else None
+            if feed is not None and ask.query in feed.queries:
+                found.append(max(feed.queries[ask.query], 1))
+        return min(found)
+
+    def _settle(self, key: bytes, pin: Pin, done: int) -> None:
+        """Release the pinned positions up to `done`."""
+        pin.first = min(done, pin.last) + 1
+        if pin.first > pin.last:
+            self._end(key)
+        else:
+            self._disk.shelf.pin(key, pin.first, pin.last)
+
+    def _end(self, key: bytes) -> None:
+        if self._pins.pop(key, None) is not None:
+            self._disk.shelf.pin(key, 1, 0)
+            self._disk.later("feed", key, Delete("feed", key))
+
+    # --- pages ------------------------------------------------------------------------------------------
+
+    def _read(self, ask: AskResume, node: bytes, at: int, end: int, then: OnPage, reads: int = READS) -> None:
+        """Read the log from `at`, and call `then` with the messages that match."""
+        if at > end:
+            then((Resumed(end=end, next=end + 1), []))
+            return
+        came = partial(self._on_read, ask, node, end, then, reads)
+        self._disk.fetch(Span(at, end, PAGE), came)
+
+    def _on_read(
+        self,
+        ask: AskResume,
+        node: bytes,
+        end: int,
+        then: OnPage,
+        reads: int,
+        found: dict[int, Envelope] | MeshError,
+    ) -> None:
+        if isinstance(found, MeshError):
+            return  # the store has failed, and the node stops
+        is_own = node == self._context.me.uuid
+        envelopes, positions = list[Envelope](), list[int]()
+        following = end + 1 if len(found) < PAGE else max(found) + 1
+        frames = size = 0
+        for position, envelope in found.items():
+            part = matching(envelope, ask.query, is_own)
+            if part is None:
+                continue
+            frames, size = frames + 1 + body_frames(part), size + len(part.body)
+            if envelopes and (frames > 2 * ENVELOPES_A_MESSAGE or size > MIB):
+                following = position
+                break
+            envelopes.append(part)
+            positions.append(position)
+        if not envelopes and following <= end and reads > 1:
+            self._read(ask, node, following, end, then, reads - 1)
+            return
+        me = self._context.me
+        sources = [(me.name, None, me.uuid)] * len(envelopes)
+        then((Resumed(end=end, next=following, positions=positions, sources=list(sources)), envelopes))
+
+
+def matching(envelope: Envelope, query: Query, is_own: bool) -> Envelope | None:
+    """Return the messages of a stored envelope that match, or `None`. `is_own`: they stay at their master."""
+    is_kept = envelope.flags & TAILED or (envelope.flags & LOCAL_ONLY and not is_own)
+    if envelope.to or is_kept:
+        return None
+    rows = [wants(query, key, envelope.domain, envelope.xml) for key in envelope.keys]
+    if all(rows):
+        return envelope
+    indices = [i for i, row in enumerate(envelope.rows()) if rows[row]]
+    return envelope.cut(indices) if indices else None

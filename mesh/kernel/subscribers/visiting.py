@@ -1,0 +1,279 @@
+"""Sessions that move: a visited node takes them over, and releases the nodes where they were before."""
+
+# Law 1: a node that learns of a newer attach number hangs up on the session, but keeps what it holds.
+# Law 2: a former node is released master by master: for those that have pinned their logs.
+# Law 3: the certificate of a visiting session is sent to a peer before any message of the session.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+
+from mesh.errors import LocalError, RemoteError
+from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import LoggedIn
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.kernel.subscribers.clients import Clients
+from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
+from mesh.kernel.subscribers.resuming import Resuming
+from mesh.kernel.subscribers.session import Session
+from mesh.operations import Delete, Put
+from mesh.routing.aside import drop_master
+from mesh.routing.log import position_key
+from mesh.routing.visits import Standing
+from mesh.wire.calls import AskAttach, AskRelease
+from mesh.wire.codec import pack, reader
+from mesh.wire.commands import Certificate, Moved
+from mesh.wire.limits import VISITS
+from mesh.wire.replies import Attached, SessionReleased
+
+AGAIN = 1.0  # s until a failed release is repeated
+WITHIN = 5.0  # s for a release
+
+_read_row = reader(Certificate, 4096)
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """A session that came from other nodes, until these are released."""
+
+    session: Session
+    certificate: Certificate
+    former: dict[bytes, set[bytes]]  # by node: masters for which it is released
+    asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
+    again_at: float = 0.0
+    call: IncomingCall[AskAttach] | None = None  # answered when all are released
+
+
+def visit_key(stream: bytes) -> bytes:
+    """Return the key of a certificate's row in the table of feeds."""
+    return b"v" + stream
+
+
+class Visiting(Component):
+    """Component that takes over visiting sessions, and releases those that left."""
+
+    def __init__(
+        self,
+        context: NodeContext,
+        disk: Disk,
+        neighbours: Neighbours,
+        questions: PeerCalls,
+        clients: Clients,
+        resuming: Resuming,
+    ) -> None:
+        self._context = context
+        self._disk = disk
+        self._neighbours = neighbours
+        self._questions = questions
+        self._clients = clients
+        self._resuming = resuming
+        self._visits: dict[bytes, Visit] = {}  # by stream
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(LoggedIn, lambda fact: self._on_login(fact.peer, fact.conn)),
+            on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
+            on_fact(ResumeChanged, lambda fact: self._release_former(fact.session.stream)),
+        )
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskAttach, self._on_attach, Right.READ),)
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskRelease, self._on_release),)
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        return (on_command(Moved, lambda conn, peer, command, _: self._on_moved(peer, command.certificate)),)
+
+    def figures(self) -> dict[str, int | float]:
+        sessions = self._clients.sessions
+        left = sum(self._context.visits.has_left(stream, self._context.me.uuid) for stream in sessions)
+        return {"visiting_sessions": len(self._visits), "sessions_held": left}
+
+    def requires_login(self, peer: Peer) -> bool:
+        return any(peer.node.uuid in visit.former for visit in self._visits.values())
+
+    def start(self, beginning: Beginning) -> None:
+        for key, row in beginning.rows("feed").items():
+            if key[:1] == b"v":
+                self._context.visits.observe(_read_row(row))
+
+    # --- the visited node -------------------------------------------------------------------------------
+
+    def _on_attach(self, asked: IncomingCall[AskAttach]) -> None:
+        """Take over the session of a client. The call is answered when the former nodes are released."""
+        ask, session, certificate = asked.ask, asked.who, asked.ask.certificate
+        named = certificate.session, certificate.stream, certificate.node
+        if named != (session.text, session.stream, self._context.me.uuid):
+            raise LocalError("The certificate is not for this session and node.", code="FORGED_VISIT")
+        standing = self._observe(certificate)
+        if standing is Standing.OUTDATED:
+            raise LocalError("The session has moved on to another node.", code="MOVED")
+        visit = self._visits.get(session.stream)
+        if standing is Standing.SAME and visit is not None:
+            visit.call = asked
+            return
+        self._keep(certificate)
+        former = {uuid: set[bytes]() for uuid in ask.former if uuid != self._context.me.uuid}
+        visit = self._visits[session.stream] = Visit(session, certificate, former, call=asked)
+        self._resuming.arrive(session.stream, certificate, former, ask.subscriptions)
+        self._context.counters.add_count("visits")
+        for peer in self._neighbours.peers.values():
+            self._context.out.send(peer.data, Moved(certificate))
+        for uuid in former:
+            if (known := self._neighbours.peers.get(uuid)) is not None:
+                self._neighbours.review_login(known)
+        self._release_former(session.stream)
+
+    def _observe(self, certificate: Certificate) -> Standing:
+        try:
+            return self._context.visits.observe(certificate)
+        except RemoteError as error:
+            self._context.counters.add_count("forged_visits")
+            raise LocalError(f"Invalid certificate: {error.what}.", code=error.code) from error
+
+    def _keep(self, certificate: Certificate) -> None:
+        key = visit_key(certificate.stream)
+        row = pack(msgspec.to_builtins(certificate, builtin_types=(bytes,)))
+        self._disk.later("feed", key, Put("feed", key, row))
+
+    def _on_closed(self, session: Session) -> None:
+        visit = self._visits.get(session.stream)
+        self._resuming.leave(session.stream)
+        if visit is not None:  # nothing is left to confirm
+            visit.call = None
+            self._release_former(session.stream)
+        elif self._context.visits.is_at(session.stream, self._context.me.uuid):
+            self._forget(session.stream)
+
+    def _forget(self, stream: bytes) -> None:
+        key = visit_key(stream)
+        self._disk.later("feed", key, Delete("feed", key))
+
+    # --- release of former nodes ------------------------------------------------------------------------
+
+    def _on_login(self, peer: Peer, conn: Conn) -> None:
+        me = self._context.me.uuid
+        for stream in self._clients.sessions:
+            known = self._context.visits.find(stream)
+            if known is not None and known.node == me:
+                self._context.out.send(conn, Moved(known))
+        for visit in list(self._visits.values()):
+            if peer.node.uuid in visit.former:
+                visit.asking.discard(peer.node.uuid)
+                self._release_former(visit.session.stream)
+
+    def _release_former(self, stream: bytes) -> None:
+        """Release the former nodes of a visiting session for the masters that have confirmed."""
+        visit = self._visits.get(stream)
+        if visit is None:
+            return
+        confirmed, is_all = self._resuming.confirmed(stream)
+        for uuid, released in list(visit.former.items()):
+            peer = self._neighbours.peers.get(uuid)
+            if uuid in visit.asking or peer is None or peer.data is None or VISITS not in peer.speaks:
+                continue
+            if is_all or confirmed - released:
+                masters = [] if is_all else sorted(confirmed)
+                visit.asking.add(uuid)
+                ask = AskRelease(certificate=visit.certificate, masters=masters)
+                came = partial(self._on_released, visit, uuid, masters)
+                self._questions.ask_all([peer], ask, SessionReleased, came, WITHIN, is_patient=True)
+        if not visit.former:
+            self._end(visit)
+
+    def _on_released(
+        self, visit: Visit, uuid: bytes, masters: list[bytes], replies: Replies[SessionReleased], _: list[str]
+    ) -> None:
+        visit.asking.discard(uuid)
+        reply = replies.get(uuid)
+        if reply is None or reply.code:
+            visit.again_at = self._context.clock.now + AGAIN
+            self._context.clock.wake(visit.again_at)
+        elif reply.value.is_closed:
+            visit.former.pop(uuid, None)
+        else:
+            visit.former[uuid].update(masters)
+        if visit.again_at <= self._context.clock.now:
+            self._release_former(visit.session.stream)
+
+    def _end(self, visit: Visit) -> None:
+        stream = visit.session.stream
+        if self._visits.get(stream) is not visit:
+            return
+        del self._visits[stream]
+        self._resuming.leave(stream)
+        if visit.call is not None:
+            visit.call.reply(Attached())
+        if self._clients.sessions.get(stream) is not visit.session:
+            self._forget(stream)
+
+    def tick(self) -> None:
+        for visit in list(self._visits.values()):
+            if 0 < visit.again_at <= self._context.clock.now:
+                visit.again_at = 0.0
+                self._release_former(visit.session.stream)
+
+    # --- a former node ----------------------------------------------------------------------------------
+
+    def _on_moved(self, peer: Peer, certificate: Certificate) -> None:
+        """Record where a session is now, and hang up on it if it was here."""
+        if certificate.node != peer.node.uuid:
+            self._context.counters.add_count("forged_visits")
+            return
+        try:
+            standing = self._context.visits.observe(certificate)
+        except RemoteError:
+            self._context.counters.add_count("forged_visits")
+            return
+        if standing is Standing.NEWER:
+            self._leave(certificate)
+
+    def _leave(self, certificate: Certificate) -> None:
+        session = self._clients.sessions.get(certificate.stream)
+        if session is None:
+            return
+        self._keep(certificate)
+        self._visits.pop(certificate.stream, None)
+        self._resuming.leave(certificate.stream)
+        for feed in session.feeds.values():
+            self._resuming.end(session, feed)
+        if session.conn is not None:
+            self._context.end_connection(session.conn)
+
+    def _on_release(self, asked: IncomingCall[AskRelease]) -> None:
+        """Settle what is held for a session that left, of the masters that its new node names."""
+        ask, certificate = asked.ask, asked.ask.certificate
+        if certificate.node != asked.who.node.uuid:
+            raise LocalError("The certificate names another node.", code="FORGED_VISIT")
+        if self._observe(certificate) is Standing.OUTDATED:
+            raise LocalError("The session has moved on to another node.", code="MOVED")
+        self._leave(certificate)
+        session = self._clients.sessions.get(certificate.stream)
+        if session is not None and ask.masters:
+            for master in ask.masters:
+                self._release(session, master)
+        elif session is not None:
+            self._clients.close(session)
+            self._forget(session.stream)
+        is_closed = session is None or not ask.masters
+        self._disk.commit((), lambda error: asked.reply(SessionReleased(is_closed=is_closed)))
+
+    def _release(self, session: Session, master: bytes) -> None:
+        for feed in session.feeds.values():
+            feed.restart()
+            drop_master(feed, master)
+            if master == self._context.me.uuid:
+                feed.position = max(feed.position, self._disk.shelf.next_position - 1)
+                self._disk.later("position", feed.key, position_key(feed, feed.position))

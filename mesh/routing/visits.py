@@ -1,0 +1,100 @@
+"""Where sessions are: at the node that their clients visited last, as certificates prove."""
+
+# Law 1: the certificate with the highest attach number counts. An older one changes nothing.
+# Law 2: a certificate counts only if the key of the session's stream has signed it.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+
+from mesh.errors import BadName, RemoteError
+from mesh.flow.bounded import Bounded
+from mesh.names import SessionName
+from mesh.proof import STREAM_KEY
+from mesh.wire.sessions import Certificate
+
+MOST = 100_000  # sessions with a certificate
+NODE, SIGNATURE = 16, 64  # bytes
+
+Verify = Callable[[bytes, bytes, bytes], bool]  # of (public key, signature, text)
+
+
+class Standing(Enum):
+    """How a certificate compares with the one that counted before."""
+
+    NEWER = "newer"
+    SAME = "same"
+    OUTDATED = "outdated"
+
+
+class Visits:
+    """The certificate that counts for each session, by stream."""
+
+    def __init__(self, verify: Verify, most: int = MOST) -> None:
+        self._verify = verify
+        self._known = Bounded[bytes, Certificate](most)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self._known.values())
+
+    def find(self, stream: bytes) -> Certificate | None:
+        """Return the certificate that counts for a session, or `None` if the session never moved."""
+        return self._known.get(stream)
+
+    def attach_of(self, stream: bytes) -> int:
+        """Return the highest known attach number of a session; 0 if it never moved."""
+        known = self._known.get(stream)
+        return known.attach if known is not None else 0
+
+    def is_at(self, stream: bytes, node: bytes) -> bool:
+        """Return whether a certificate proves that the session is at the node."""
+        known = self._known.get(stream)
+        return known is not None and known.node == node
+
+    def vouch(self, stream: bytes, sender: str, node: bytes) -> bool:
+        """Return whether the node may send messages of this stream with this session as the sender."""
+        known = self._known.get(stream)
+        return known is not None and (known.session, known.node) == (sender, node)
+
+    def has_left(self, stream: bytes, node: bytes) -> bool:
+        """Return whether a certificate proves that the session is at another node."""
+        known = self._known.get(stream)
+        return known is not None and known.node != node
+
+    def observe(self, certificate: Certificate) -> Standing:
+        """Record a certificate if it is newer, and return how it compares.
+
+        Raises: RemoteError FORGED_VISIT or MALFORMED.
+        """
+        stream = certificate.stream
+        known = self._known.get(stream)
+        if known == certificate:
+            return Standing.SAME
+        check(certificate)
+        if not self._verify(certificate.key, certificate.signature, certificate.text):
+            text = f"the certificate of {certificate.session[:200]!r} has an invalid signature"
+            raise RemoteError(text, code="FORGED_VISIT")
+        if known is not None and certificate.attach <= known.attach:
+            return Standing.OUTDATED
+        self._known.keep(stream, certificate)
+        return Standing.NEWER
+
+    def forget(self, stream: bytes) -> None:
+        """Forget a session that was closed for good."""
+        self._known.pop(stream, None)
+
+
+def check(certificate: Certificate) -> None:
+    """Raise RemoteError MALFORMED for a certificate that no client makes."""
+    sizes = len(certificate.key), len(certificate.node), len(certificate.signature)
+    try:
+        name = SessionName.parse(certificate.session)
+        is_sound = name.node is not None and name.session is not None and str(name) == certificate.session
+    except BadName:
+        is_sound = False
+    if not is_sound or certificate.attach < 1 or sizes != (STREAM_KEY, NODE, SIGNATURE):
+        raise RemoteError("a certificate of a session is malformed", code="MALFORMED")

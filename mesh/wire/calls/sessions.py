@@ -1,0 +1,75 @@
+"""Questions about sessions that move between nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from mesh.wire.calls.ask import Ask
+from mesh.wire.header import U32
+from mesh.wire.interest import Query
+from mesh.wire.sessions import Certificate
+
+Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
+Nodes = Annotated[list[Uuid], Meta(max_length=64)]
+
+
+class AskAttach(Ask, frozen=True, kw_only=True):
+    """From a client: take over its session, which was at other nodes before.
+
+    The client sends it after WELCOME, before it subscribes.
+
+    Attributes:
+        certificate: Proof that the session is at this node.
+        former: Ids of the nodes that still hold messages of the session, at most 8.
+        subscriptions: Numbers of the subscriptions that the client subscribes next.
+    """
+
+    verb = "attach"
+    certificate: Certificate
+    former: Annotated[list[Uuid], Meta(max_length=8)] = []
+    subscriptions: list[U32] = []
+
+
+class AskResume(Ask, frozen=True, kw_only=True):
+    """From a node: return messages of this node's log for a subscription of a session that moved.
+
+    The first question pins the log: its messages from `at` up to the last position stay until they are
+    settled, even if this node or the asking one restarts.
+
+    Attributes:
+        certificate: Proof that the session is at the asking node.
+        subscription: Number of the subscription.
+        query: Query of the subscription.
+        at: Position at which the page begins.
+        end: Last position, from the reply to the first question. 0: this is the first question.
+        done: Position up to which the client has all messages; those are released. With `done` = `end` the
+            pin ends.
+        former: Ids of the nodes at which the session was, in the first question. If `at` is 0, messages begin
+            where this node owes one of them the query.
+    """
+
+    verb = "resume"
+    certificate: Certificate
+    subscription: U32
+    query: Query
+    at: int = 0
+    end: int = 0
+    done: int = 0
+    former: Nodes = []
+
+
+class AskRelease(Ask, frozen=True, kw_only=True):
+    """From a node: release a session that left the receiver.
+
+    The receiver settles what it holds for the session of the given masters, which have pinned their logs.
+
+    Attributes:
+        certificate: Proof that the session is at the asking node.
+        masters: Ids of the masters. Empty: all; the session ends at the receiver.
+    """
+
+    verb = "release"
+    certificate: Certificate
+    masters: Nodes = []
