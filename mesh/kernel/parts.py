@@ -44,6 +44,7 @@ from mesh.kernel.subscribers.holdings import Holdings
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.lastvalues import LastValues
+from mesh.kernel.subscribers.master_logs import MasterLogs
 from mesh.kernel.subscribers.origins import Origins
 from mesh.kernel.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.kernel.subscribers.publishing import Publishing
@@ -97,7 +98,8 @@ class Parts(Foundation):
         inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
         resumable = ResumeSource(context, disk, self.peers, sessions)
-        resuming = self.resuming = Resuming(context, n, demand, questions, resumable, settling.resumed)
+        logs = MasterLogs(context, n, questions, resumable)
+        resuming = self.resuming = Resuming(context, demand, logs, settling.resumed)
         subscribing = self.subscribing = SubscriberFeeds(
             context,
             disk,

@@ -123,6 +123,17 @@ TABLE: Mapping[str, MetricRow] = {
         "site_passing_bytes", "Unanswered bytes in transit through this site to a third one"
     ),
     "sessions": _gauge("sessions", "Sessions of clients, including disconnected ones that are kept"),
+    "visits": _counter("session_visits", "Sessions that moved to this node"),
+    "resumed_messages": _counter("session_resumed_messages", "Messages delivered from resumed logs"),
+    "visiting_sessions": _gauge(
+        "sessions_visiting", "Sessions that came from other nodes, which are not released yet"
+    ),
+    "sessions_held": _gauge(
+        "sessions_held", "Sessions that left, and that their new node has not released yet"
+    ),
+    "resuming": _gauge("resuming", "Logs that subscriptions of visiting sessions are resuming"),
+    "resume_pins": _gauge("resume_pins", "Subscriptions for which this node's log is pinned"),
+    "pinned_envelopes": _gauge("pinned_envelopes", "Stored envelopes that are kept for pins alone"),
     "connected_sessions": _gauge("sessions_connected", "Connected sessions of clients"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),
     "inboxes_owed": _gauge("inboxes_waiting", "Inboxes with waiting messages"),
@@ -190,6 +201,7 @@ TABLE: Mapping[str, MetricRow] = {
     "hello_refused": _counter("protocol_errors", kind="hello_refused"),
     "wrong_cookie": _counter("wrong_cookies", "HELLOs with a wrong proof, in a mesh without keys"),
     "forged": _counter("protocol_errors", kind="forged"),
+    "forged_visits": _counter("protocol_errors", kind="forged_visit"),
     "unasked": _counter("protocol_errors", kind="unasked"),
     "unknown_commands": _counter("protocol_errors", kind="unknown_command"),
     "unknown_kinds": _counter("protocol_errors", kind="unknown_kind"),

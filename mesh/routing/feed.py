@@ -231,6 +231,11 @@ class Feed:
         self.connected = False
         self.gone_since = now
 
+    def masters(self) -> set[bytes]:
+        """Return the masters of the slices in flight, waiting or set aside."""
+        aside = chain.from_iterable(filter(None, self.aside.values()))
+        return {slice_.stored.master for slice_ in chain(self._flight, self._backlog, aside)}
+
     def take_of(self, master: bytes) -> list[EnvelopeSlice]:
         """Remove and return the waiting slices of a master. They no longer count as matched."""
         taken = list[EnvelopeSlice]()
@@ -266,7 +271,8 @@ class Feed:
     def clear(self) -> None:
         """Drop all slices, in flight or waiting, without calls of `lost`."""
         self.dropped += self.pending
-        for slice_ in self._take_everything():
+        aside, self.aside = self.aside, {}
+        for slice_ in chain(self._take_everything(), *filter(None, aside.values())):
             self.release(slice_.stored)
 
     # --- state ------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.routing.pins import Pins
@@ -76,9 +76,9 @@ class StoreHandle:
         piece = stored.envelope.cut(left)
         self._rewrites[stored.position] = Rewrite(stored.position, piece.header(), piece.body)
 
-    def pin(self, owner: Hashable, first: int, last: int) -> None:
-        """Keep the envelopes from `first` to `last` for an owner; `first` above `last` ends the pin."""
-        for position in self.pins.pin(owner, first, last):
+    def drop_unpinned(self) -> None:
+        """With the next commit, delete the envelopes that only pins have kept so far."""
+        for position in self.pins.take_free():
             self.drop_position(position)
 
     def later(self, table: str, key: bytes, op: Op) -> None:

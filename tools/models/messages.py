@@ -64,6 +64,7 @@ COMMANDS: tuple[c.Command, ...] = (
     ),
     c.Interest(4, True, (QUERY,), (QUERY, c.Query("inbox", "")), ((UUID, 88),), True),
     c.Interested(4),
+    c.Moved(c.Certificate("/node/heron/client/joe/session/1", b"k" * 32, 2, HERON.uuid, b"s" * 64)),
     c.Subscribe(1, 2, QUERY, False, True, "drop_oldest", 1000),
     c.Ended(2, "SLOW_CONSUMER", "too slow"),
     c.Unsubscribe(2, 2),

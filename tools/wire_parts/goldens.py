@@ -17,7 +17,7 @@ from mesh.features.sites.node.passing import leaving
 from mesh.features.sites.wire import Behind, Relay, Relayed, Site
 from mesh.features.where.wire import FollowNames, Names
 from mesh.names import SENDS
-from mesh.proof import prove, stream_text
+from mesh.proof import attach_text, prove, stream_text
 from mesh.security.streamkey import StreamKey
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
@@ -35,6 +35,10 @@ SEED = bytes(range(0x20, 0x40))  # of the key that the stream is named after
 KEY = StreamKey(SEED)
 STREAM = KEY.id
 HERON = c.Introduction(bytes(range(0xB0, 0xC0)), "heron", 3, ENDPOINT)
+JOE = "/node/heron/client/joe/session/1"
+CERTIFICATE = c.Certificate(
+    JOE, KEY.public, 2, bytes(range(0xC0, 0xD0)), KEY.sign(attach_text(JOE, 2, bytes(range(0xC0, 0xD0))))
+)
 SWIFT = c.Introduction(bytes(range(0xC0, 0xD0)), "swift", 8, "")
 CRANE = c.Introduction(
     bytes(range(0x60, 0x70)),
@@ -281,6 +285,7 @@ GOLDENS: dict[str, list[bytes]] = {
     "states": write(c.States(lines.encode(GOSSIP))),
     "hear": write(c.Hear(True)),
     "forward": write(c.Forward((1,)), [FORWARDED]),
+    "moved": write(c.Moved(CERTIFICATE)),
     "ways-question": write(c.Ways(("bilbo", "frodo"))),
     "ways-answer": write(c.Ways((), (HERON,), lines.encode(GOSSIP))),
     "outcomes": write(c.Outcomes((c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),

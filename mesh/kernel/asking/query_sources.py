@@ -91,6 +91,17 @@ class QuerySources:
             hops = {uuid for uuid in hops if query.kind in self._neighbours.peers[uuid].speaks}
         return hops
 
+    def possible_masters(self, query: Query) -> set[bytes]:
+        """Return the uuids of all known peers that may have accepted messages for a query of clients here.
+
+        Peers that are down are included.
+        """
+        sources = self._with_beside(self.sources(query), query)
+        if sources.everyone:
+            return set(self._neighbours.peers)
+        named = set(sources.hops)
+        return {uuid for uuid, peer in self._neighbours.peers.items() if peer.node.name in named}
+
     def is_relayed(self, query: Query) -> bool:
         """Return whether this node also fetches messages of other masters for the query."""
         return bool(self._with_beside(self.sources(query), query).hops)

@@ -3,7 +3,8 @@
 # Law 1: the first question pins the log from the client's position to the last one. The answer follows when
 #        the pin is on disk.
 # Law 2: a newer visit replaces the pin of an earlier one. An outdated question is refused.
-# Law 3: a pin ends when the client has acknowledged all of it, or KEPT seconds after the last question.
+# Law 3: a pin ends when nothing matches, when the client has acknowledged all of it, or KEPT seconds after
+#        the last question.
 
 from __future__ import annotations
 
@@ -98,9 +99,10 @@ class ResumeSource(Component):
                 known = _read_row(row)
                 self._context.visits.observe(known.certificate)
                 self._pins[key] = Pin(known.certificate, known.first, known.last, self._context.clock.now)
-                self._disk.shelf.pin(key, known.first, known.last)
+                self._disk.shelf.pins.pin(key, known.first, known.last)
 
     def on_second(self) -> None:
+        self._disk.shelf.drop_unpinned()
         oldest = self._context.clock.now - KEPT
         for key in [key for key, pin in self._pins.items() if pin.used < oldest]:
             self._end(key)
@@ -129,7 +131,10 @@ class ResumeSource(Component):
         pin.used = self._context.clock.now
         if ask.done >= pin.first:
             self._settle(key, pin, ask.done)
-        self._read(ask, node, max(ask.at, pin.first), pin.last, then)
+        if key in self._pins:
+            self._read(ask, node, max(ask.at, pin.first), pin.last, then)
+        else:  # answered when the end of the pin is on disk
+            self._disk.commit((), lambda error: then((Resumed(end=pin.last, next=pin.last + 1), [])))
 
     def _check(self, ask: AskResume, node: bytes) -> None:
         check_query(ask.query)
@@ -150,14 +155,14 @@ class ResumeSource(Component):
         """Pin the log from the client's position to the last one, and return the first page."""
         last = self._disk.shelf.next_position - 1
         first = ask.at or self._first_owed(ask, last)
-        if first > last:
+        if first > last or not self._disk.shelf.live:
             self._end(key)
             then((Resumed(end=last, next=last + 1), []))
             return
         if key not in self._pins and len(self._pins) >= PINS:
             raise LocalError(f"{self._context.me.name} has {PINS:,} pinned subscriptions.", code="TOO_MANY")
         pin = self._pins[key] = Pin(ask.certificate, first, last, self._context.clock.now)
-        self._disk.shelf.pin(key, first, last)
+        self._disk.shelf.pins.pin(key, first, last)
         row = Put(
             "feed",
             key,
@@ -193,11 +198,11 @@ class ResumeSource(Component):
         if pin.first > pin.last:
             self._end(key)
         else:
-            self._disk.shelf.pin(key, pin.first, pin.last)
+            self._disk.shelf.pins.pin(key, pin.first, pin.last)
 
     def _end(self, key: bytes) -> None:
         if self._pins.pop(key, None) is not None:
-            self._disk.shelf.pin(key, 1, 0)
+            self._disk.shelf.pins.pin(key, 1, 0)
             self._disk.later("feed", key, Delete("feed", key))
 
     # --- pages ------------------------------------------------------------------------------------------
@@ -238,6 +243,8 @@ class ResumeSource(Component):
         if not envelopes and following <= end and reads > 1:
             self._read(ask, node, following, end, then, reads - 1)
             return
+        if not envelopes and not ask.end:
+            self._end(pin_key(ask.certificate.stream, ask.subscription))  # nothing matches
         me = self._context.me
         sources = [(me.name, None, me.uuid)] * len(envelopes)
         then((Resumed(end=end, next=following, positions=positions, sources=list(sources)), envelopes))

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -18,17 +18,15 @@ from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.peers.facts import LoggedIn
-from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.facts import LoggedIn, PeerForgotten
 from mesh.kernel.peers.peer import Peer
-from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.facts import ResumeChanged
-from mesh.kernel.subscribers.resume_source import Page, ResumeSource
+from mesh.kernel.subscribers.master_logs import Answer, MasterLogs, OnPage
+from mesh.kernel.subscribers.pull import Pull, check_page
 from mesh.kernel.subscribers.session import Session
 from mesh.routing.aside import bring_back, drop_up_to, set_aside
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.interest import CLIENTS
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.calls import AskResume
 from mesh.wire.commands import Certificate, Query
@@ -36,41 +34,10 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MIB, VISITS
 from mesh.wire.replies import Resumed
 
-WITHIN = 10.0  # s for a page
 AGAIN = 1.0  # s until a failed question is repeated
 PATIENCE = 4.0  # s that a subscription waits for masters before its first values
 AHEAD = 4 * MIB  # bytes that may wait for the client before the next page
-MASTERS = 64  # masters of one subscription
-
-
-@dataclass(slots=True, eq=False)
-class Pull:
-    """The resume of one master's log for one subscription."""
-
-    session: Session
-    feed: Feed
-    master: bytes
-    ask: AskResume  # the next question
-    id: bytes  # `source` of its envelopes
-    is_started: bool = False
-    is_asking: bool = False
-    again_at: float = 0.0  # when a failed question may be repeated
-    open: dict[int, None] = field(default_factory=dict)  # positions that the client has not acknowledged
-
-    @property
-    def is_confirmed(self) -> bool:
-        """Whether the master has pinned its log."""
-        return self.ask.end > 0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pages have arrived."""
-        return self.is_confirmed and self.ask.at > self.ask.end
-
-    @property
-    def done(self) -> int:
-        """The position up to which the client has everything."""
-        return next(iter(self.open), self.ask.at) - 1
+MASTERS = 4096  # masters of one subscription
 
 
 @dataclass(slots=True)
@@ -93,20 +60,19 @@ class Resuming(Component):
     def __init__(
         self,
         context: NodeContext,
-        neighbours: Neighbours,
         demand: InterestSync,
-        questions: PeerCalls,
-        source: ResumeSource,
+        logs: MasterLogs,
         resumed: dict[bytes, Callable[[StoredEnvelope], None]],
     ) -> None:
         self._resumed = resumed
         self._arrivals: dict[bytes, Arrival] = {}  # by stream
         self._context = context
-        self._neighbours = neighbours
         self._demand = demand
-        self._questions = questions
-        self._source = source
+        self._logs = logs
         self._pulls: dict[bytes, Pull] = {}  # by id
+        self._unconfirmed: dict[bytes, Counter[bytes]] = {}  # by stream: masters, with their open pulls
+        self._per_master = Counter[bytes]()  # pulls
+        self._again: dict[Pull, None] = {}  # to be asked again later
         self._of_feed: dict[Feed, dict[bytes, Pull]] = {}  # by master
         self._waiting: dict[Feed, tuple[float, Callable[[], None]]] = {}  # deadline, and what follows
         self._count = 0
@@ -115,13 +81,16 @@ class Resuming(Component):
         return (VISITS,)
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        return (on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),)
+        return (
+            on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),
+            on_fact(PeerForgotten, lambda fact: self._on_forgotten(fact.peer.node.uuid)),
+        )
 
     def figures(self) -> dict[str, int | float]:
         return {"resuming": len(self._pulls)}
 
     def requires_login(self, peer: Peer) -> bool:
-        return any(pull.master == peer.node.uuid for pull in self._pulls.values())
+        return peer.node.uuid in self._per_master
 
     # --- subscriptions ----------------------------------------------------------------------------------
 
@@ -145,26 +114,45 @@ class Resuming(Component):
         if arrival is None or number not in arrival.expected:
             return False
         self._drop_pulls(feed)
-        targets = self._demand.targets(query, (CLIENTS,))
-        masters = list(dict.fromkeys((*sorted(targets), *since, *arrival.former, self._context.me.uuid)))[
-            :MASTERS
-        ]
+        targets = self._demand.possible_masters(query)
+        first = (self._context.me.uuid, *since, *arrival.former, *sorted(targets))
+        masters = list(dict.fromkeys(first))[:MASTERS]
         pulls = self._of_feed[feed] = {}
         for master in masters:
-            ask = AskResume(
-                certificate=arrival.certificate,
-                subscription=number,
-                query=query,
-                at=since.get(master, 0),
-                former=arrival.former,
-            )
-            self._count += 1
-            pull = Pull(session, feed, master, ask, b"resume" + self._count.to_bytes(8))
-            pulls[master] = self._pulls[pull.id] = pull
-            self._resumed[pull.id] = partial(self._on_released, pull)
-            set_aside(feed, master)
-        arrival.masters.update(masters)
+            pulls[master] = self._add_pull(session, feed, arrival, query, master, since.get(master, 0))
         return True
+
+    def _add_pull(
+        self, session: Session, feed: Feed, arrival: Arrival, query: Query, master: bytes, at: int
+    ) -> Pull:
+        ask = AskResume(
+            certificate=arrival.certificate,
+            subscription=int.from_bytes(feed.key[-4:]),
+            query=query,
+            at=at,
+            former=arrival.former,
+        )
+        self._count += 1
+        pull = Pull(session, feed, master, ask, b"resume" + self._count.to_bytes(8))
+        self._pulls[pull.id] = pull
+        self._resumed[pull.id] = partial(self._on_released, pull)
+        self._per_master[master] += 1
+        self._unconfirmed.setdefault(session.stream, Counter())[master] += 1
+        set_aside(feed, master)
+        arrival.masters.add(master)
+        return pull
+
+    def add_masters(self, session: Session, masters: Iterable[bytes]) -> None:
+        """Resume the subscriptions of a session from further masters, which a former node has named."""
+        arrival = self._arrivals.get(session.stream)
+        for feed in list(session.feeds.values()) if arrival is not None else ():
+            for master in masters:
+                pulls = self._of_feed.setdefault(feed, {})
+                if feed.queries and master not in pulls and arrival is not None:
+                    query = next(iter(feed.queries))
+                    pull = pulls[master] = self._add_pull(session, feed, arrival, query, master, 0)
+                    pull.is_started = True
+                    self._ask(pull)
 
     def start_resume(self, session: Session, feed: Feed, then: Callable[[], None]) -> None:
         """Ask all masters for the log of a prepared subscription, whose query they have confirmed.
@@ -184,31 +172,43 @@ class Resuming(Component):
 
     def end(self, session: Session, feed: Feed) -> None:
         """Stop resuming a subscription that ended, and release what masters keep for it."""
-        self._drop_pulls(feed)
+        for pull in self._drop_pulls(feed):
+            if pull.is_confirmed and session.stream in self._arrivals:
+                pull.ask = replace(pull.ask, at=pull.ask.end + 1, done=pull.ask.end)
+                self._send(pull, lambda found: None)
         if (arrival := self._arrivals.get(session.stream)) is not None:
             arrival.expected.discard(int.from_bytes(feed.key[-4:]))
             self._context.facts.publish_fact(ResumeChanged(session))
 
-    def _drop_pulls(self, feed: Feed) -> None:
+    def _drop_pulls(self, feed: Feed) -> list[Pull]:
+        """Forget the resumes of a subscription. Their masters keep what they have pinned."""
         self._waiting.pop(feed, None)
-        for pull in list(self._of_feed.pop(feed, {}).values()):
+        pulls = list(self._of_feed.pop(feed, {}).values())
+        for pull in pulls:
             self._remove(pull)
-            if pull.is_confirmed:
-                pull.ask = replace(pull.ask, at=pull.ask.end + 1, done=pull.ask.end)
-                self._send(pull, lambda found: None)
+        return pulls
 
     def _remove(self, pull: Pull) -> None:
-        self._pulls.pop(pull.id, None)
-        self._resumed.pop(pull.id, None)
+        del self._pulls[pull.id], self._resumed[pull.id]
+        self._again.pop(pull, None)
+        _count_down(self._per_master, pull.master)
+        if not pull.is_confirmed:
+            self._confirm(pull)
+
+    def _confirm(self, pull: Pull) -> None:
+        """Count a master that has pinned its log for the subscription, or that will not do so."""
+        stream = pull.session.stream
+        _count_down(self._unconfirmed[stream], pull.master)
+        if not self._unconfirmed[stream]:
+            del self._unconfirmed[stream]
 
     def confirmed(self, stream: bytes) -> tuple[set[bytes], bool]:
         """Return the masters that have pinned their logs for a session, and whether these are all."""
         arrival = self._arrivals.get(stream)
         if arrival is None or arrival.expected:
             return set(), arrival is None
-        pulls = [pull for pull in self._pulls.values() if pull.session.stream == stream]
-        open_ones = {pull.master for pull in pulls if not pull.is_confirmed}
-        return arrival.masters - open_ones, not open_ones
+        left = self._unconfirmed.get(stream, Counter())
+        return arrival.masters - left.keys(), not left
 
     # --- questions --------------------------------------------------------------------------------------
 
@@ -218,6 +218,10 @@ class Resuming(Component):
                 pull.is_asking = False
                 self._ask(pull)
 
+    def _on_forgotten(self, master: bytes) -> None:
+        for pull in [pull for pull in self._pulls.values() if pull.master == master]:
+            self._finish(pull)
+
     def _ask(self, pull: Pull) -> None:
         """Ask for the next page, if the master can be reached and the client keeps up."""
         if pull.is_asking or not pull.is_started or pull.id not in self._pulls:
@@ -225,63 +229,37 @@ class Resuming(Component):
         if pull.is_complete and pull.open:
             return
         if not pull.is_complete and pull.feed.waiting_bytes > AHEAD:
-            self._context.clock.wake(self._context.clock.now + AGAIN)
+            self._retry(pull)
             return
         if self._context.clock.now < pull.again_at:
-            self._context.clock.wake(pull.again_at)
             return
         if pull.is_confirmed:
             pull.ask = replace(pull.ask, done=pull.done)
         pull.is_asking = True
         self._send(pull, partial(self._on_page, pull))
 
-    def _send(self, pull: Pull, then: Callable[[Page | LocalError | None], None]) -> None:
-        if pull.master == self._context.me.uuid:
-            try:
-                self._source.resume(pull.ask, pull.master, then)
-            except LocalError as error:
-                then(error)
-            return
-        peer = self._neighbours.peers.get(pull.master)
-        if peer is None or peer.data is None:
+    def _send(self, pull: Pull, then: OnPage) -> None:
+        if not self._logs.ask(pull.master, pull.ask, then):
             pull.is_asking = False  # asked at its login
-            if peer is not None:
-                self._neighbours.review_login(peer)
-        elif VISITS not in peer.speaks:
-            then(LocalError("The node runs an earlier release.", code="UNKNOWN_VERB"))
-        else:
-            came = partial(self._on_replies, pull.master, then)
-            self._questions.ask_all([peer], pull.ask, Resumed, came, WITHIN, is_patient=True)
 
-    def _on_replies(
-        self,
-        master: bytes,
-        then: Callable[[Page | LocalError | None], None],
-        replies: Replies[Resumed],
-        missing: list[str],
-    ) -> None:
-        reply = replies.get(master)
-        if reply is None:
-            then(None)
-        elif reply.code:
-            then(LocalError("The master refused to resume its log.", code=reply.code))
-        else:
-            then((reply.value, [envelope for envelope, _ in reply.found]))
-
-    def _on_page(self, pull: Pull, found: Page | LocalError | None) -> None:
+    def _on_page(self, pull: Pull, found: Answer) -> None:
         pull.is_asking = False
         if pull.id not in self._pulls:
             return
         if isinstance(found, LocalError):
             self._on_refused(pull, found)
         elif found is None:
-            pull.again_at = self._context.clock.now + AGAIN
-            self._ask(pull)
+            self._retry(pull)
         else:
             try:
                 self._take_page(pull, *found)
             except RemoteError as error:
                 self._on_refused(pull, LocalError(error.what, code=error.code))
+
+    def _retry(self, pull: Pull) -> None:
+        pull.again_at = self._context.clock.now + AGAIN
+        self._again[pull] = None
+        self._context.clock.wake(pull.again_at)
 
     def _on_refused(self, pull: Pull, error: LocalError) -> None:
         if error.code == "MOVED":  # this node is a former one now
@@ -289,16 +267,12 @@ class Resuming(Component):
         elif error.code == "UNKNOWN_PIN":  # the pin ended: begin anew
             at = next(iter(pull.open), pull.ask.at)
             pull.ask = replace(pull.ask, at=at, end=0, done=0)
+            self._unconfirmed.setdefault(pull.session.stream, Counter())[pull.master] += 1
             self._ask(pull)
         elif error.code == "TOO_MANY":
-            pull.again_at = self._context.clock.now + AGAIN
-            self._ask(pull)
+            self._retry(pull)
         else:  # an earlier release, or a faulty node: messages may be missing
-            name = (
-                self._neighbours.peers[pull.master].node.name
-                if pull.master in self._neighbours.peers
-                else "?"
-            )
+            name = self._logs.name_of(pull.master)
             text = f"{name} cannot resume a subscription of {pull.session.text}: messages may be missing"
             self._context.event("session", f"{text} [{error.code}]", level="warning")
             pull.feed.missed(1)
@@ -315,10 +289,13 @@ class Resuming(Component):
             self._offer(pull, position, envelope)
         if pull.is_complete:
             bring_back(pull.feed, pull.master, self._context.clock.now)
-            if not pull.open:
-                self._release_pin(pull)
+        if pull.is_complete and is_first and not envelopes:
+            self._finish(pull)  # nothing matches
+        elif pull.is_complete and not pull.open:
+            self._release_pin(pull)
         self._context.out.outlets[pull.session.outlet] = None
         if is_first:
+            self._confirm(pull)
             self._context.facts.publish_fact(ResumeChanged(pull.session))
         self._check_waiting(pull.feed)
         self._ask(pull)
@@ -351,12 +328,11 @@ class Resuming(Component):
             pull.is_asking = True
             self._send(pull, partial(self._on_pin_released, pull))
 
-    def _on_pin_released(self, pull: Pull, found: Page | LocalError | None) -> None:
+    def _on_pin_released(self, pull: Pull, found: Answer) -> None:
         pull.is_asking = False
         if found is None:
             pull.ask = replace(pull.ask, done=0)
-            pull.again_at = self._context.clock.now + AGAIN
-            self._context.clock.wake(pull.again_at)
+            self._retry(pull)
         else:
             self._finish(pull)
 
@@ -381,31 +357,22 @@ class Resuming(Component):
         if feed not in self._waiting:
             return
         pulls = self._of_feed.get(feed, {}).values()
-        if all(pull.is_complete or not self._is_reachable(pull.master) for pull in pulls):
+        if all(pull.is_complete or not self._logs.is_reachable(pull.master) for pull in pulls):
             self._waiting.pop(feed)[1]()
-
-    def _is_reachable(self, master: bytes) -> bool:
-        peer = self._neighbours.peers.get(master)
-        return master == self._context.me.uuid or (peer is not None and peer.alive)
 
     def tick(self) -> None:
         now = self._context.clock.now
         for feed in [feed for feed, (due, _) in self._waiting.items() if due <= now]:
             self._waiting.pop(feed)[1]()
-        for pull in list(self._pulls.values()):
-            if pull.again_at and pull.again_at <= now:
-                pull.again_at = 0.0
+        for pull in [pull for pull in self._again if pull.again_at <= now]:
+            del self._again[pull]
             if pull.is_complete and not pull.open:
                 self._release_pin(pull)
             else:
                 self._ask(pull)
 
 
-def check_page(ask: AskResume, value: Resumed, envelopes: Sequence[Envelope]) -> None:
-    """Raise RemoteError for a page that no correct master sends."""
-    places = [ask.at - 1, *value.positions, max(value.next, 1)]
-    is_ordered = all(a < b for a, b in pairwise(places))
-    is_within = not ask.end or value.end == ask.end
-    is_sound = len(value.positions) == len(envelopes) and value.next <= value.end + 1
-    if not (is_ordered and is_within and is_sound) or any(e.to or not e.persistent for e in envelopes):
-        raise RemoteError("a page of a resumed log is malformed", code="MALFORMED")
+def _count_down(counts: Counter[bytes], key: bytes) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]

@@ -182,12 +182,14 @@ class Visiting(Component):
         confirmed, is_all = self._resuming.confirmed(stream)
         for uuid, released in list(visit.former.items()):
             peer = self._neighbours.peers.get(uuid)
-            if uuid in visit.asking or peer is None or peer.data is None or VISITS not in peer.speaks:
+            if uuid in visit.asking or self._context.clock.now < visit.again_at:
+                continue
+            if peer is None or peer.data is None or VISITS not in peer.speaks:
                 continue
             if is_all or confirmed - released:
-                masters = [] if is_all else sorted(confirmed)
+                masters = sorted(confirmed)
                 visit.asking.add(uuid)
-                ask = AskRelease(certificate=visit.certificate, masters=masters)
+                ask = AskRelease(certificate=visit.certificate, masters=masters, is_last=is_all)
                 came = partial(self._on_released, visit, uuid, masters)
                 self._questions.ask_all([peer], ask, SessionReleased, came, WITHIN, is_patient=True)
         if not visit.former:
@@ -198,15 +200,15 @@ class Visiting(Component):
     ) -> None:
         visit.asking.discard(uuid)
         reply = replies.get(uuid)
-        if reply is None or reply.code:
-            visit.again_at = self._context.clock.now + AGAIN
-            self._context.clock.wake(visit.again_at)
-        elif reply.value.is_closed:
+        if reply is not None and reply.value.is_closed and not reply.code:
             visit.former.pop(uuid, None)
-        else:
-            visit.former[uuid].update(masters)
-        if visit.again_at <= self._context.clock.now:
             self._release_former(visit.session.stream)
+            return
+        if reply is not None and not reply.code:
+            visit.former[uuid].update(masters)
+            self._resuming.add_masters(visit.session, reply.value.left)
+        visit.again_at = self._context.clock.now + AGAIN
+        self._context.clock.wake(visit.again_at)
 
     def _end(self, visit: Visit) -> None:
         stream = visit.session.stream
@@ -261,14 +263,16 @@ class Visiting(Component):
             raise LocalError("The session has moved on to another node.", code="MOVED")
         self._leave(certificate)
         session = self._clients.sessions.get(certificate.stream)
-        if session is not None and ask.masters:
+        left = list[bytes]()
+        if session is not None:
             for master in ask.masters:
                 self._release(session, master)
-        elif session is not None:
-            self._clients.close(session)
-            self._forget(session.stream)
-        is_closed = session is None or not ask.masters
-        self._disk.commit((), lambda error: asked.reply(SessionReleased(is_closed=is_closed)))
+            left = sorted({master for feed in session.feeds.values() for master in feed.masters()})
+            if ask.is_last and not left:
+                self._clients.close(session)
+                self._forget(session.stream)
+        is_closed = certificate.stream not in self._clients.sessions
+        self._disk.commit((), lambda error: asked.reply(SessionReleased(is_closed=is_closed, left=left)))
 
     def _release(self, session: Session, master: bytes) -> None:
         for feed in session.feeds.values():

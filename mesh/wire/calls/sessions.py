@@ -67,9 +67,12 @@ class AskRelease(Ask, frozen=True, kw_only=True):
 
     Attributes:
         certificate: Proof that the session is at the asking node.
-        masters: Ids of the masters. Empty: all; the session ends at the receiver.
+        masters: Ids of the masters.
+        is_last: Whether these are all masters: the session ends at the receiver, unless it holds messages of
+            others.
     """
 
     verb = "release"
     certificate: Certificate
-    masters: Nodes = []
+    masters: Annotated[list[Uuid], Meta(max_length=4200)] = []
+    is_last: bool = False

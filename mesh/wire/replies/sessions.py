@@ -25,9 +25,11 @@ class SessionReleased(ReplyValue, frozen=True, kw_only=True):
 
     Attributes:
         is_closed: Whether the node holds nothing of the session any longer.
+        left: Ids of masters of which it holds messages that were not released.
     """
 
     is_closed: bool = False
+    left: list[bytes] = []
 
 
 class Attached(ReplyValue, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mesh.errors import StoreError
 from mesh.features.postgres.store import PostgresStore
-from mesh.operations import BOOT, Append, Drop, Rewrite
+from mesh.operations import BOOT, Append, Drop, Rewrite, Span
 from mesh.shell.crashpoints import CrashPoint
 from mesh.store.base import Store, Untended, begin
 from mesh.store.integrity import checksum, envelope_checksum
@@ -53,6 +53,27 @@ def test_they_come_in_order_and_once_whatever_the_order_in_which_they_are_named(
     filled(store, 9)
     assert numbers(store, [7, 2, 3, 7, 9]) == [2, 3, 7, 9]
     assert store.read([]) == []
+
+
+def test_a_span_holds_the_first_envelopes_of_its_range(store: Store) -> None:
+    filled(store, 9)
+    store.commit([Drop((2, 3, 5))])
+    store.commit([Append(3 * BOOT, b"later", b"boot")])
+    spans = [(1, 9, 99), (2, 9, 3), (4, 4, 1), (5, 5, 1), (8, 4 * BOOT, 9), (3 * BOOT, 2**62, 1)]
+    found = [[position for position, _, _ in store.read(Span(*span))] for span in spans]
+    assert found == [[1, 4, 6, 7, 8, 9], [4, 6, 7], [4], [], [8, 9, 3 * BOOT], [3 * BOOT]]
+
+
+@pytest.mark.parametrize("span", [(5, 4, 9), (0, 0, 9), (-3, -1, 9), (1, 3, 0), (1, 3, -1), (10, 2**63, 5)])
+def test_an_empty_span_reads_nothing(store: Store, span: tuple[int, int, int]) -> None:
+    assert filled(store, 3).read(Span(*span)) == []
+
+
+@on_disk
+def test_a_span_notices_damage_and_a_row_that_vanished(store: Store) -> None:
+    filled(store, 9)
+    damaged(store, "DELETE FROM envelope WHERE position = 4")
+    assert "missing: envelope 4" in loss(lambda: store.read(Span(3, 9, 4)))
 
 
 @pytest.mark.parametrize("position", NOWHERE)

@@ -1,0 +1,54 @@
+"""The resume of one master's log for one subscription, and the check of its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from mesh.errors import RemoteError
+from mesh.kernel.subscribers.session import Session
+from mesh.routing.feed import Feed
+from mesh.wire.calls import AskResume
+from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Resumed
+
+
+@dataclass(slots=True, eq=False)
+class Pull:
+    """The resume of one master's log for one subscription."""
+
+    session: Session
+    feed: Feed
+    master: bytes
+    ask: AskResume  # the next question
+    id: bytes  # `source` of its envelopes
+    is_started: bool = False
+    is_asking: bool = False
+    again_at: float = 0.0  # when a failed question may be repeated
+    open: dict[int, None] = field(default_factory=dict)  # positions that the client has not acknowledged
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the master has pinned its log."""
+        return self.ask.end > 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pages have arrived."""
+        return self.is_confirmed and self.ask.at > self.ask.end
+
+    @property
+    def done(self) -> int:
+        """The position up to which the client has everything."""
+        return next(iter(self.open), self.ask.at) - 1
+
+
+def check_page(ask: AskResume, value: Resumed, envelopes: Sequence[Envelope]) -> None:
+    """Raise RemoteError for a page that no correct master sends."""
+    places = [ask.at - 1, *value.positions, max(value.next, 1)]
+    is_ordered = all(a < b for a, b in pairwise(places))
+    is_within = not ask.end or value.end == ask.end
+    is_sound = len(value.positions) == len(envelopes) and value.next <= value.end + 1
+    if not (is_ordered and is_within and is_sound) or any(e.to or not e.persistent for e in envelopes):
+        raise RemoteError("a page of a resumed log is malformed", code="MALFORMED")

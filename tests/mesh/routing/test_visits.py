@@ -1,0 +1,87 @@
+"""The certificate that counts for a session."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mesh.errors import RemoteError
+from mesh.proof import attach_text
+from mesh.routing.visits import Standing, Visits
+from mesh.security.signing import verify
+from mesh.security.streamkey import StreamKey
+from mesh.wire.sessions import Certificate
+
+JOE, ANN = "/node/heron/client/joe/session/1", "/node/heron/client/ann/session/1"
+KEY = StreamKey(b"j" * 32)
+HERON, STORK = b"h" * 16, b"s" * 16
+
+
+def certificate(attach: int, node: bytes = STORK, session: str = JOE, key: StreamKey = KEY) -> Certificate:
+    return Certificate(session, key.public, attach, node, key.sign(attach_text(session, attach, node)))
+
+
+def test_law_1_the_highest_attach_number_counts() -> None:
+    visits = Visits(verify)
+    assert (visits.attach_of(KEY.id), visits.has_left(KEY.id, HERON)) == (0, False)
+    assert visits.observe(certificate(2)) is Standing.NEWER
+    assert visits.observe(certificate(2)) is Standing.SAME
+    assert visits.observe(certificate(1, HERON)) is Standing.OUTDATED
+    assert (visits.attach_of(KEY.id), visits.is_at(KEY.id, STORK), visits.has_left(KEY.id, HERON)) == (
+        2,
+        True,
+        True,
+    )
+    assert visits.observe(certificate(3, HERON)) is Standing.NEWER
+    assert visits.has_left(KEY.id, STORK) and not visits.has_left(KEY.id, HERON)
+    visits.forget(KEY.id)
+    assert visits.find(KEY.id) is None
+
+
+def test_of_two_certificates_with_one_number_the_first_counts() -> None:
+    visits = Visits(verify)
+    visits.observe(certificate(2))
+    assert visits.observe(certificate(2, HERON)) is Standing.OUTDATED
+    assert visits.is_at(KEY.id, STORK)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"attach": 3}, {"node": HERON}, {"session": ANN}, {"signature": b"x" * 64},
+     {"key": StreamKey(b"o" * 32).public}],
+)  # fmt: skip
+def test_law_2_a_changed_certificate_does_not_count(change: dict[str, Any]) -> None:
+    visits = Visits(verify)
+    with pytest.raises(RemoteError) as refused:
+        visits.observe(replace(certificate(2), **change))
+    assert (refused.value.code, len(visits)) == ("FORGED_VISIT", 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"attach": 0}, {"node": b"h"}, {"session": "client/joe"}, {"session": "/node/heron/client/joe"},
+     {"session": "joe"}, {"signature": b""}, {"key": b"k"}, {"session": "/node/heron/client/joe/session/01"}],
+)  # fmt: skip
+def test_a_malformed_certificate_is_refused_before_its_signature_is_checked(change: dict[str, Any]) -> None:
+    def unreachable(*_: object) -> bool:
+        raise AssertionError("no signature is checked")
+
+    with pytest.raises(RemoteError) as refused:
+        Visits(unreachable).observe(replace(certificate(2), **change))
+    assert refused.value.code == "MALFORMED"
+
+
+def test_a_node_vouches_only_for_the_session_in_the_certificate() -> None:
+    visits = Visits(verify)
+    visits.observe(certificate(1))
+    assert visits.vouch(KEY.id, JOE, STORK)
+    assert not visits.vouch(KEY.id, JOE, HERON)
+    assert not visits.vouch(KEY.id, ANN, STORK)
+    assert not visits.vouch(b"?" * 16, JOE, STORK)
+
+
+def test_the_number_of_known_sessions_is_bounded() -> None:
+    visits = Visits(lambda *_: True, most=3)
+    for n in range(5):
+        visits.observe(certificate(1, key=StreamKey(bytes([n]) * 32)))
+    assert len(visits) == 3
