@@ -104,15 +104,19 @@ class Resuming(Component):
         """Stop resuming the subscriptions of a session, which left or is complete."""
         self._arrivals.pop(stream, None)
 
-    def prepare(self, session: Session, feed: Feed, query: Query, since: Mapping[bytes, int]) -> bool:
+    def prepare(
+        self, session: Session, feed: Feed, query: Query, since: Mapping[bytes, int], was_here: bool
+    ) -> bool:
         """Let a subscription that is to be resumed wait for its logs; return False if it begins here.
 
-        `since` has the client's position in each log.
+        `since` has the client's position in each log. `was_here` means that this node is a former one, too.
         """
         arrival = self._arrivals.get(session.stream)
         number = int.from_bytes(feed.key[-4:])
         if arrival is None or number not in arrival.expected:
             return False
+        if was_here and self._context.me.uuid not in arrival.former:
+            arrival.former.append(self._context.me.uuid)
         self._drop_pulls(feed)
         targets = self._demand.possible_masters(query)
         first = (self._context.me.uuid, *since, *arrival.former, *sorted(targets))

@@ -112,6 +112,7 @@ class SubscriberFeeds(Component):
         query = check_query(command.query)
         check_domain(query.domain)
         feed = session.feeds.get(command.subscription)
+        was_here = feed is not None
         if feed is None:
             feed = self._new_feed(session, command, query)
         elif query not in feed.queries:
@@ -119,7 +120,7 @@ class SubscriberFeeds(Component):
         feed.connect(self._context.clock.now)
         wanted = bool(command.initial) and not command.resumed
         conn = session.conn
-        is_resumed = self._resuming.prepare(session, feed, query, dict(command.since))
+        is_resumed = self._resuming.prepare(session, feed, query, dict(command.since), was_here)
         if wanted:
             feed.history = int(command.initial)
             self._first.expects(feed)

@@ -46,8 +46,8 @@ class AskResume(Ask, frozen=True, kw_only=True):
         end: Last position, from the reply to the first question. 0: this is the first question.
         done: Position up to which the client has all messages; those are released. With `done` = `end` the
             pin ends.
-        former: Ids of the nodes at which the session was, in the first question. If `at` is 0, messages begin
-            where this node owes one of them the query.
+        former: Ids of the nodes at which the session was, in the first question; the asking node may be one.
+            If `at` is 0, messages begin where this node owes one of them the query.
     """
 
     verb = "resume"

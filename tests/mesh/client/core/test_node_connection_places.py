@@ -173,7 +173,7 @@ def test_a_node_with_another_key_than_the_saved_one_is_not_entered() -> None:
 # --- visits, once sessions move -----------------------------------------------------------------------
 
 
-def test_a_visit_asks_for_a_new_session_and_the_own_node_still_gets_its_token(
+def test_a_visit_takes_the_session_along_but_nothing_that_only_the_own_node_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Places()
@@ -190,7 +190,9 @@ def test_a_visit_asks_for_a_new_session_and_the_own_node_still_gets_its_token(
     bench.line.lose("disconnected")
     assert bench.asked() == THERE
     bench.dial(THERE)
-    assert (bench.hello().token, bench.hello().session, bench.hello().boot_seen) == (b"", 0, 0)
+    visit = bench.hello()
+    assert (visit.token, visit.session, visit.home) == (b"t" * 32, 1, "heron")
+    assert (visit.boot_seen, visit.have) == (0, 0)
     bench.line.lose("disconnected")
     assert bench.asked() == ""
     bench.dial("tcp://10.0.0.1:7710")

@@ -1,0 +1,72 @@
+"""A client whose node ends goes on at another one, with its subscriptions, on real nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import mesh
+from tests.mesh.running import RunningNode, running, until
+
+pytestmark = pytest.mark.slow
+MASTER = '[nodes.ibis]\n[[nodes.ibis.master]]\ndomains = ["NEWS"]\n'
+
+
+@pytest.fixture
+def flock(tmp_path: Path) -> Iterator[tuple[RunningNode, RunningNode, RunningNode]]:
+    """Three nodes that know one another. ibis is the master of NEWS."""
+    file = tmp_path / "mesh.toml"
+    file.write_text(MASTER)
+    one = ("--config", str(file))
+    with ExitStack() as stack:
+        heron = stack.enter_context(running("heron", options=one))
+        stork = stack.enter_context(running("stork", beside=heron, options=one))
+        ibis = stack.enter_context(running("ibis", beside=heron, options=one))
+        for node in (heron, stork, ibis):
+            until(partial(knows_all, node))
+        yield heron, stork, ibis
+
+
+def knows_all(node: RunningNode) -> bool:
+    return node.mesh("ls", "--url", node.name).stdout.count("alive") >= 3
+
+
+def connected(node: RunningNode, *names: str, client: str) -> mesh.Client:
+    return mesh.connect(*names, client=client, environ=node.environ, cluster=node.cluster)
+
+
+def test_a_client_of_a_killed_node_misses_nothing_at_another(
+    flock: tuple[RunningNode, RunningNode, RunningNode],
+) -> None:
+    heron, stork, ibis = flock
+
+    async def scenario() -> list[bytes]:
+        got = list[bytes]()
+        async with (
+            connected(heron, "heron", "stork", client="joe") as joe,
+            connected(heron, "ibis", client="pub") as publisher,
+            joe.subscribe("k", domain="NEWS") as sub,
+        ):
+
+            async def read() -> None:
+                async for message in sub:
+                    got.append(message.content)
+
+            reading = asyncio.create_task(read())
+            for n in range(40):
+                if n == 10:
+                    await asyncio.to_thread(heron.kill)
+                await publisher.publish("k", b"%d" % n, domain="NEWS", persistent=True)
+            while len(got) < 40:
+                await asyncio.sleep(0.05)
+            assert joe.name.startswith("/node/heron/"), "the session keeps its name"
+            await joe.publish("from joe", b"x", domain="NEWS", persistent=True)
+            reading.cancel()
+        return got
+
+    assert asyncio.run(scenario()) == [b"%d" % n for n in range(40)]
