@@ -59,7 +59,7 @@ def test_the_defaults_of_a_rule_are_those_of_the_page() -> None:
     rule = Rule("heron")
     told = {row[0].strip("`"): row[1].strip("`") for row in table("in `[[nodes.NAME.master]]`")}
     words = {"()": "none", "''": "none", "True": "true", "False": "false"}
-    words |= {"'DomainToMaster'": "DomainToMaster", "'1.0'": "1.0"}
+    words |= {"0.0": "0", "'DomainToMaster'": "DomainToMaster", "'1.0'": "1.0"}
     found = {key: repr(getattr(rule, key)) for key in RULE_KEYS}
     assert {key: words.get(value, value) for key, value in found.items()} == told
 
@@ -79,6 +79,7 @@ def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
     assert [(own.name, own.store) for own in queues.queues] == [
         ("orders/#", "sqlite:///var/lib/mesh/orders.db"),
         ("ticks", "memory"),
+        ("sub/audit", "sqlite:///var/lib/mesh/audit.db"),
     ]
     assert sites.site == SiteSection("LON", relay=True)
     assert [(site.name, site.domains, site.accepts) for site in sites.sites] == [

@@ -37,11 +37,11 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "told": (str, "Write the argument of the mapper as a text."),
     "backup": (bool, "Write true or false."),
     "dirty_read": (bool, "Write true or false."),
-    "cache_ttl": (Seconds, "Write seconds, such as cache_ttl = 60. 0 means no limit."),
     "history": (
         Annotated[int, Meta(ge=1, le=HISTORY_MESSAGES)],
         "Write the number of messages that the master keeps of each topic.",
     ),
+    "cache_ttl": (Seconds, "Write seconds, such as cache_ttl = 60. 0 means no limit."),
     "cache_linger": (Seconds, "Write seconds, such as cache_linger = 10. 0 means not at all."),
 }
 # A rule sets at least one of the keys in MATTERS.

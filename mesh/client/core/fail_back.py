@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
 def fail_back_policy(value: object) -> FailBackPolicy:
     """Return `value` if it is a policy. Raises: BadArgument."""
     if value == "never" or value == "when_idle":
-        return value  # type: ignore[return-value]
+        return value
     raise BadArgument(f"fail_back={shown(value)} is invalid.", hint=f"Use one of {', '.join(POLICIES)}.")
 
 

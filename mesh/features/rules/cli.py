@@ -25,7 +25,7 @@ from mesh.config.ruled import with_rules, without_rules
 from mesh.config.source import ConfigFile, read_file, read_text
 from mesh.mapping.agreed import Agreed, AgreedNode, unpacked
 from mesh.mapping.checking import in_vain
-from mesh.mapping.rules import Rule
+from mesh.mapping.rules import LONGEST_CACHED, Rule
 from mesh.names import node_name
 from mesh.snapshots.moment import iso
 from mesh.wire.replies import RulesPut, RulesTold
@@ -86,13 +86,13 @@ def command() -> None:
 )
 @click.option(
     "--cache-ttl",
-    type=float,
+    type=options.FiniteNumber(min=0, max=LONGEST_CACHED),
     metavar="S",
     help="Let slaves cache a value for S seconds after its last message. Default: without a limit.",
 )
 @click.option(
     "--cache-linger",
-    type=float,
+    type=options.FiniteNumber(min=0, max=LONGEST_CACHED),
     metavar="S",
     help="Let slaves stay subscribed for S seconds after their last subscriber left. Default: 0.",
 )

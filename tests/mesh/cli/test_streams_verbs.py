@@ -72,6 +72,7 @@ TYPED = {
     "wait node": "heron",
     "wait queue": "jobs --timeout 1",
     "wait subscriber": "küche/ofen --timeout 1",
+    "where": "node/heron",
     "why node": "ghost",
     "why topic": "küche/ofen",
     "why message": "8f14e45fceea167a5a36dedd4bea2543/NEWS:7",

@@ -10,6 +10,7 @@ import sys
 import termios
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,7 +168,7 @@ def test_it_says_in_which_ways_it_finds_others() -> None:
     assert "next        mesh up --id NAME   (another node)" in lines
 
 
-KEYED = {
+KEYED: dict[str, Any] = {
     "name": "a", "uuid": "b0" * 16, "boot": 3, "cluster": "flock", "tcp": ["tcp://0.0.0.0:7710"],
     "ipc": "ipc:///x", "pub": "tcp://*:7711", "data": "/y", "config": "mesh.toml",
     "mdns": ("10.0.0.5", "fe80::5%eth0"),

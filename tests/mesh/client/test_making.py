@@ -105,7 +105,7 @@ BAD: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"sender": "joe"}, BadName),
     ({"to": "joe"}, BadName),
     ({"to": 3}, BadArgument),
-    ({"to": "/site/x/client/joe"}, BadName),
+    ({"to": "/site/x/node/client/joe"}, BadName),
     ({"state": ""}, BadArgument),
     ({"state": None}, BadArgument),
     ({"state": []}, BadArgument),
