@@ -243,8 +243,10 @@ class ResumeSource(Component):
         if not envelopes and following <= end and reads > 1:
             self._read(ask, node, following, end, then, reads - 1)
             return
-        if not envelopes and not ask.end:
-            self._end(pin_key(ask.certificate.stream, ask.subscription))  # nothing matches
+        if not envelopes and not ask.end:  # nothing matches; answered when the end of the pin is on disk
+            self._end(pin_key(ask.certificate.stream, ask.subscription))
+            self._disk.commit((), lambda error: then((Resumed(end=end, next=end + 1), [])))
+            return
         me = self._context.me
         sources = [(me.name, None, me.uuid)] * len(envelopes)
         then((Resumed(end=end, next=following, positions=positions, sources=list(sources)), envelopes))

@@ -121,6 +121,8 @@ class Resuming(Component):
         targets = self._demand.possible_masters(query)
         first = (self._context.me.uuid, *since, *arrival.former, *sorted(targets))
         masters = list(dict.fromkeys(first))[:MASTERS]
+        for master in [master for master, kept in feed.aside.items() if kept is None]:
+            del feed.aside[master]  # another node had released this one
         pulls = self._of_feed[feed] = {}
         for master in masters:
             pulls[master] = self._add_pull(session, feed, arrival, query, master, since.get(master, 0))
@@ -157,6 +159,15 @@ class Resuming(Component):
                     pull = pulls[master] = self._add_pull(session, feed, arrival, query, master, 0)
                     pull.is_started = True
                     self._ask(pull)
+
+    def masters_of(self, session: Session) -> set[bytes]:
+        """Return the masters from which the subscriptions of a session may get messages."""
+        found = {self._context.me.uuid}
+        for feed in session.feeds.values():
+            found |= feed.masters()
+            for query in feed.queries:
+                found |= self._demand.possible_masters(query)
+        return found
 
     def start_resume(self, session: Session, feed: Feed, then: Callable[[], None]) -> None:
         """Ask all masters for the log of a prepared subscription, whose query they have confirmed.
@@ -240,16 +251,16 @@ class Resuming(Component):
         if pull.is_confirmed:
             pull.ask = replace(pull.ask, done=pull.done)
         pull.is_asking = True
-        self._send(pull, partial(self._on_page, pull))
+        self._send(pull, partial(self._on_page, pull, pull.ask))
 
     def _send(self, pull: Pull, then: OnPage) -> None:
         if not self._logs.ask(pull.master, pull.ask, then):
             pull.is_asking = False  # asked at its login
 
-    def _on_page(self, pull: Pull, found: Answer) -> None:
+    def _on_page(self, pull: Pull, ask: AskResume, found: Answer) -> None:
+        if pull.ask is not ask or pull.id not in self._pulls:
+            return  # it was asked again at a login
         pull.is_asking = False
-        if pull.id not in self._pulls:
-            return
         if isinstance(found, LocalError):
             self._on_refused(pull, found)
         elif found is None:
@@ -330,9 +341,11 @@ class Resuming(Component):
         if pull.ask.end and pull.ask.done < pull.ask.end and not pull.is_asking:
             pull.ask = replace(pull.ask, at=pull.ask.end + 1, done=pull.ask.end)
             pull.is_asking = True
-            self._send(pull, partial(self._on_pin_released, pull))
+            self._send(pull, partial(self._on_pin_released, pull, pull.ask))
 
-    def _on_pin_released(self, pull: Pull, found: Answer) -> None:
+    def _on_pin_released(self, pull: Pull, ask: AskResume, found: Answer) -> None:
+        if pull.ask is not ask or pull.id not in self._pulls:
+            return
         pull.is_asking = False
         if found is None:
             pull.ask = replace(pull.ask, done=0)

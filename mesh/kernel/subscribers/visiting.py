@@ -267,7 +267,7 @@ class Visiting(Component):
         if session is not None:
             for master in ask.masters:
                 self._release(session, master)
-            left = sorted({master for feed in session.feeds.values() for master in feed.masters()})
+            left = sorted(self._resuming.masters_of(session) - set(ask.masters)) if session.feeds else []
             if ask.is_last and not left:
                 self._clients.close(session)
                 self._forget(session.stream)
