@@ -24,6 +24,9 @@ MOVING = (
 class Moves:
     """A mesh with a client `joe` that can be sent to another node, and a publisher at each node."""
 
+    sub: Any
+    reading: asyncio.Task[None]
+
     def __init__(self, m: mesh.testing.Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
         self.m, self.order = m, list(NODES)
         self.joe = m.connect(NODES[0], client="joe")
@@ -47,11 +50,11 @@ class Moves:
                 await stack.enter_async_context(client)
             self.is_opening = False
             sub = await stack.enter_async_context(self.joe.subscribe("k", domain="NEWS"))
-            reading = asyncio.create_task(self._read(sub))
+            self.sub, self.reading = sub, asyncio.create_task(self._read(sub))
             try:
                 yield sub
             finally:
-                reading.cancel()
+                self.reading.cancel()
 
     async def _read(self, sub: Any) -> None:
         async for message in sub:
@@ -172,6 +175,53 @@ def test_a_move_back_to_the_home_resumes_there(play: Any) -> None:
             await it.m.pass_time(1)
         await it.m.pass_time(20)
         assert (it.got, it.home, it.figures()) == (["0", "1", "2", "3"], "heron", {})
+
+    play(scenario)
+
+
+def test_only_what_the_client_lacks_is_resumed(play: Any) -> None:
+    async def scenario(it: Moves) -> None:
+        for n in range(20):
+            await it.publish("ibis", str(n))
+        it.m.cut("stork", "heron")  # heron holds its own copies until it is released
+        await it.m.pass_time(1)
+        it.visit("stork")
+        await it.m.pass_time(5)
+        resumed = it.m._nodes["stork"].core.parts.context.figures()["resumed_messages"]
+        assert resumed <= 1, "the position of the client itself may come again"
+
+    play(scenario)
+
+
+def test_newer_messages_wait_for_the_resumed_ones(play: Any) -> None:
+    async def scenario(it: Moves) -> None:
+        async with it.m.connect("stork", client="other") as other, other.subscribe("k", domain="NEWS"):
+            it.m.kill("heron")
+            it.order = ["stork"]
+            for n in range(300):
+                await it.publish("ibis", f"ibis-{n}")
+                await it.m.pass_time(0.01)
+            await it.m.pass_time(5)
+            assert it.got == [f"ibis-{n}" for n in range(300)]
+
+    play(scenario)
+
+
+def test_law_1_of_the_source_a_pin_is_on_disk_until_the_client_has_read_everything(play: Any) -> None:
+    def pins(it: Moves) -> int:
+        return sum(key[:1] == b"r" for key in it.m._nodes["ibis"]._store.load().tables["feed"])
+
+    async def scenario(it: Moves) -> None:
+        it.reading.cancel()
+        for n in range(3):
+            await it.publish("ibis", str(n))
+        await it.m.pass_time(1)
+        it.visit("stork")
+        await it.m.pass_time(5)
+        assert (pins(it), it.got) == (1, [])
+        it.reading = asyncio.create_task(it._read(it.sub))
+        await it.m.pass_time(10)
+        assert (pins(it), it.got) == (0, ["0", "1", "2"])
 
     play(scenario)
 
