@@ -12,7 +12,7 @@ from msgspec import Struct
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.sink import Sink
 
-DuePortions = Sequence[tuple[Sink, EnvelopeSlice]]
+DueSlices = Sequence[tuple[Sink, EnvelopeSlice]]
 
 
 class ItemsOf(Struct, frozen=True):
@@ -25,12 +25,12 @@ class Pacing:
     """The actions that are held back, in order for each source."""
 
     def __init__(self) -> None:
-        self._held: dict[Hashable, deque[tuple[DuePortions, Callable[[], None]]]] = {}
+        self._held: dict[Hashable, deque[tuple[DueSlices, Callable[[], None]]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def release_after(self, source: Hashable, waiting: DuePortions, release: Callable[[], None]) -> None:
+    def release_after(self, source: Hashable, waiting: DueSlices, release: Callable[[], None]) -> None:
         """Call `release` once no slice in `waiting` delays it and no earlier action of the source is held.
 
         A slice delays the action while it waits for a sink that makes progress.

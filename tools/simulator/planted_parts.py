@@ -84,7 +84,7 @@ def taken_and_not_written_down() -> list[Patch]:
     return [(Rows, "arrive", apart)]
 
 
-def asked_once_for_a_lot() -> list[Patch]:
+def asked_once_for_an_envelope() -> list[Patch]:
     wanted = searching.wanted
 
     def by_the_first(selector: Any, queued: Any, runs: Any) -> Any:
@@ -107,6 +107,6 @@ PARTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what waits moves to and fro": (4, "Q8", moves_without_end),
     "what moves is sent before it is stored that it does": (6, "Q4", sent_before_it_is_stored),
     "what came is not known by its number in one commit": (37, "Q4", taken_and_not_written_down),
-    "a selector is asked once for a lot": (6, "Q10", asked_once_for_a_lot),
+    "a selector is asked once for an envelope": (6, "Q10", asked_once_for_an_envelope),
     "what is put of a group goes past what waits of it": (8, "Q11", past_its_group),
 }

@@ -19,7 +19,7 @@ from mesh.wire.commands import Query
 from mesh.wire.replies import Reason
 
 SHOWN = 8  # sessions in one answer
-QUERIES, PORTIONS = 10_000, 20_000  # examined at most
+QUERIES, SLICES = 10_000, 20_000  # examined at most
 
 
 def of_topic(
@@ -118,7 +118,7 @@ def of_message(
     for session in sessions.by_stream.values():
         for feed in session.feeds.values():
             looked += feed.items
-            if feed.items and looked < PORTIONS and feed.holds(stream, domain, number):
+            if feed.items and looked < SLICES and feed.holds(stream, domain, number):
                 yield reason("HELD_FOR", who=session.text)
 
 

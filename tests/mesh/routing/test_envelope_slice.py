@@ -5,7 +5,7 @@ from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.envelopes import STREAM, envelope
 
 
-def test_a_part_of_a_parcel_counts_as_its_part() -> None:
+def test_a_slice_counts_only_its_messages() -> None:
     stored = StoredEnvelope(envelope("a b c d", [b"x" * 100] * 4), 1)
     whole, half = EnvelopeSlice(stored), EnvelopeSlice(stored, (1, 3))
     assert (whole.messages, list(whole.every), whole.size) == (4, [0, 1, 2, 3], stored.size)
@@ -13,7 +13,7 @@ def test_a_part_of_a_parcel_counts_as_its_part() -> None:
     assert whole.is_persistent and not EnvelopeSlice(StoredEnvelope(envelope())).is_persistent
 
 
-def test_a_portion_holds_the_messages_of_its_indices() -> None:
+def test_a_slice_holds_the_messages_of_its_indices() -> None:
     slice_ = EnvelopeSlice(StoredEnvelope(envelope("a b c", first=5, domain="D")), (0, 2))
     assert [number for number in range(4, 9) if slice_.holds(STREAM, "D", number)] == [5, 7]
     assert not slice_.holds(STREAM, "", 5) and not slice_.holds(b"o" * 16, "D", 5)
@@ -31,7 +31,7 @@ def test_expired_messages_are_left_out_and_the_others_stay() -> None:
     assert (list(slice_.trim(100)), slice_.messages, slice_.tries) == ([0, 1], 0, b"")
 
 
-def test_portions_in_a_row_add_up() -> None:
+def test_slices_in_a_row_add_up() -> None:
     several = [EnvelopeSlice(StoredEnvelope(envelope("a b", [bytes(n), b""]))) for n in (1, 10, 100)]
     row = EnvelopeSlices(several)
 

@@ -18,7 +18,7 @@ def test_what_the_credit_allows_goes_out_at_once_and_the_rest_when_something_is_
     assert (ends.feed.delivered, ends.feed.pending) == (2, 3)
 
 
-def test_one_portion_may_overdraw_the_bytes() -> None:
+def test_one_slice_may_overdraw_the_bytes() -> None:
     ends = Ends()
     ends.feed.connect(0.0)
     ends.offer(stored(1, size=300), stored(2, size=9000), stored(3))

@@ -6,7 +6,7 @@ from mesh.routing.stored_envelope import StoredEnvelope, nameless, refilled
 from tests.mesh.envelopes import envelope
 
 
-def test_the_boot_of_a_parcel_is_that_of_its_position() -> None:
+def test_the_boot_of_an_envelope_is_that_of_its_position() -> None:
     e = envelope()
     assert [StoredEnvelope(e, position).boot for position in (0, 1, 3 * BOOT, 3 * BOOT + 5)] == [0, 0, 3, 3]
     assert StoredEnvelope(e, after=3 * BOOT - 1).boot == 3, "the last position before a boot"
@@ -27,7 +27,7 @@ def test_an_envelope_leaves_memory_when_all_that_are_owed_it_read_it_from_disk()
     assert (stored.envelope, stored.size, stored.lacks) == (e, size, 0)
 
 
-def test_a_parcel_that_was_cut_on_disk_has_all_its_places_again() -> None:
+def test_an_envelope_that_was_cut_on_disk_has_all_its_places_again() -> None:
     e = envelope("a b a", [b"1", b"22", b"3" * LARGE])
     stored = StoredEnvelope(e, 1)
     stored.owe([("joe", (2,)), ("ann", (0, 2))])

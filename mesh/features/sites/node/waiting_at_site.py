@@ -17,21 +17,21 @@ class WaitingAtSite:
 
     def __init__(self) -> None:
         self.bytes = 0
-        self._portions: dict[PartlySent, EnvelopeSlice] = {}
+        self._slices: dict[PartlySent, EnvelopeSlice] = {}
         self._places = Ranges()  # positions in our log
 
     def __len__(self) -> int:
-        return len(self._portions)
+        return len(self._slices)
 
     def __iter__(self) -> Iterator[PartlySent]:
-        return iter(self._portions)
+        return iter(self._slices)
 
     def __contains__(self, given: PartlySent) -> bool:
-        return given in self._portions
+        return given in self._slices
 
     @property
     def messages(self) -> int:
-        return sum(slice_.messages for slice_ in self._portions.values())
+        return sum(slice_.messages for slice_ in self._slices.values())
 
     def has_room(self, window: Credit) -> bool:
         """Return whether one more slice may wait at the site."""
@@ -39,13 +39,13 @@ class WaitingAtSite:
 
     def add(self, given: PartlySent, slice_: EnvelopeSlice) -> None:
         place = slice_.stored.position
-        self._portions[given] = slice_
+        self._slices[given] = slice_
         self.bytes += slice_.size
         if place:
             self._places.add(place, place)
 
     def pop(self, given: PartlySent) -> EnvelopeSlice:
-        slice_ = self._portions.pop(given)
+        slice_ = self._slices.pop(given)
         self.bytes -= slice_.size
         self._places.remove(slice_.stored.position, slice_.stored.position)
         return slice_
@@ -58,4 +58,4 @@ class WaitingAtSite:
         return min(passed, self._places.bottom() - 1) if self._places else passed
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        return any(slice_.holds(stream, domain, number) for slice_ in self._portions.values())
+        return any(slice_.holds(stream, domain, number) for slice_ in self._slices.values())

@@ -137,7 +137,7 @@ def test_what_was_given_before_goes_to_one_subscription_alone() -> None:
     assert sent_to_a_client((TWO, tried), (TWO, tried)) == [alone, alone]
 
 
-def test_tries_are_those_of_the_messages_that_a_portion_has() -> None:
+def test_tries_are_those_of_the_messages_that_a_slice_has() -> None:
     p = stored(1, 4, 1)
     some = EnvelopeSlice(p, (1, 3), tries=b"\0\7")
     assert sent_to_a_client((ONE, some)) == [([1], b"\0\7", p.envelope.cut([1, 3]).contents())]

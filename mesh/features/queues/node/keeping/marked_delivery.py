@@ -22,7 +22,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.routing.envelope_slice import EnvelopeSlice
 
 STEP = 4096  # envelopes that a new mark covers in advance
-GivenPortion = deque[tuple[QueueConsumer, QueuedEnvelope, EnvelopeSlice, tuple[int, int]]]
+GivenSlices = deque[tuple[QueueConsumer, QueuedEnvelope, EnvelopeSlice, tuple[int, int]]]
 
 
 class MarkedDelivery:
@@ -42,8 +42,8 @@ class MarkedDelivery:
         self._part = part
         self._push = push
         # Deliveries that wait for a higher mark, with their delivery tags.
-        self._waiting: GivenPortion = deque()
-        self._marking: GivenPortion | None = None  # deliveries whose mark is being written
+        self._waiting: GivenSlices = deque()
+        self._marking: GivenSlices | None = None  # deliveries whose mark is being written
 
     def give_out(self) -> None:
         """Assign ready messages to consumers with credit, and send each now or after its mark is on disk."""

@@ -10,7 +10,7 @@ from tests.mesh.features.queues.model.making import queued
 NODE = b"n" * 16
 
 
-def test_a_message_that_is_done_is_neither_open_nor_tried_and_all_done_end_the_lot() -> None:
+def test_a_message_that_is_done_is_neither_open_nor_tried_and_all_done_end_the_envelope() -> None:
     it = queued(1, 5)
     it.add_ready(it.at_hand())
     assert (
