@@ -96,8 +96,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "reliability.md": [
         ("visits no node twice, and at most {} nodes", (limits.HOPS,)),
         ("every healthy node marks a dead process within {} s", (members.NOTICED,)),
-        ("Every {:o} run is repeated", (campaign.TWICE,)),
-        ("In {} runs or more, everything in `tools/simulator/counters.py`", (counters.ENOUGH,)),
+        ("every {:o} run is repeated, and both histories", (campaign.TWICE,)),
+        ("in {} runs or more, everything in `tools/simulator/counters.py`", (counters.ENOUGH,)),
     ],
     "journeys/publish.md": [
         (
@@ -173,10 +173,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ),
         ("by default {} items or {} MiB may be in flight", (LIMITS.window_count, LIMITS.window_bytes // MIB)),
         ("Envelopes that had passed {} nodes", (limits.HOPS,)),
-        (
-            "Among more than {} nodes, control connections end after {} s without use",
-            (rounds.CROWD, rounds.UNUSED),
-        ),
+        ("Above {} nodes, unused control connections end after {} s", (rounds.CROWD, rounds.UNUSED)),
         ("**Keepalive.** PING every {} s", (TIMING.ping,)),
         ("With up to {} nodes, a rumor makes no node alive", (rumor_evidence.HEARSAY,)),
         ("rumors, up to {} with each probe", (rumor_queue.PACKET,)),

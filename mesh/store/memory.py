@@ -27,7 +27,7 @@ class MemoryStore:
         self._check_open()
         if isinstance(positions, Span):
             within = sorted(p for p in self._envelopes if positions.first <= p <= positions.last)
-            there = within[: positions.most]
+            there = within[: max(0, positions.most)]
         else:
             there = sorted(self._envelopes.keys() & positions)
         return [(position, *self._envelopes[position]) for position in there]

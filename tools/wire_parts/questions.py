@@ -59,6 +59,7 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "rules": (r.RulesTold,),
     "rules_put": (r.RulesPut,),
     "down": NOTHING,
+    "attach": (r.Attached,),
 }
 TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "get": (r.Values,),
@@ -83,6 +84,8 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "dial_back": (r.DialedBack,),
     "where": (r.Hops,),
     "weights": (r.WeightsTold,),
+    "resume": (r.Resumed,),
+    "release": (r.SessionReleased,),
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

@@ -16,7 +16,7 @@ Nodes = Annotated[list[Uuid], Meta(max_length=64)]
 
 
 class AskAttach(Ask, frozen=True, kw_only=True):
-    """From a client: take over its session, which was at other nodes before.
+    """Take over the session of the client, which was at other nodes before.
 
     The client sends it after WELCOME, before it subscribes.
 
@@ -33,7 +33,7 @@ class AskAttach(Ask, frozen=True, kw_only=True):
 
 
 class AskResume(Ask, frozen=True, kw_only=True):
-    """From a node: return messages of this node's log for a subscription of a session that moved.
+    """Return messages of the log for a subscription of a session that moved to the asking node.
 
     The first question pins the log: its messages from `at` up to the last position stay until they are
     settled, even if this node or the asking one restarts.
@@ -61,9 +61,10 @@ class AskResume(Ask, frozen=True, kw_only=True):
 
 
 class AskRelease(Ask, frozen=True, kw_only=True):
-    """From a node: release a session that left the receiver.
+    """Release a session that has moved from the receiver to another node.
 
-    The receiver settles what it holds for the session of the given masters, which have pinned their logs.
+    The receiver settles the messages of the given masters that it holds for the session. Those masters have
+    pinned their logs.
 
     Attributes:
         certificate: Proof that the session is at the asking node.
