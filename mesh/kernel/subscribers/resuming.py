@@ -162,9 +162,10 @@ class Resuming(Component):
 
     def masters_of(self, session: Session) -> set[bytes]:
         """Return the masters from which the subscriptions of a session may get messages."""
-        found = {self._context.me.uuid}
+        found = set[bytes]()
         for feed in session.feeds.values():
-            found |= feed.masters()
+            if feed.queries:  # neither replies nor an inbox
+                found |= {self._context.me.uuid, *feed.masters()}
             for query in feed.queries:
                 found |= self._demand.possible_masters(query)
         return found
@@ -337,7 +338,7 @@ class Resuming(Component):
             self._release_pin(pull)
 
     def _release_pin(self, pull: Pull) -> None:
-        """Tell the master that the client has everything. The resume is over when it has answered."""
+        """Report to the master that the client has everything. Its reply ends the resume."""
         if pull.ask.end and pull.ask.done < pull.ask.end and not pull.is_asking:
             pull.ask = replace(pull.ask, at=pull.ask.end + 1, done=pull.ask.end)
             pull.is_asking = True
@@ -370,7 +371,7 @@ class Resuming(Component):
     # --- time -------------------------------------------------------------------------------------------
 
     def _check_waiting(self, feed: Feed) -> None:
-        """Call what waits for a subscription once all reachable masters have sent their logs."""
+        """Run the waiting calls of a subscription once all reachable masters have sent their logs."""
         if feed not in self._waiting:
             return
         pulls = self._of_feed.get(feed, {}).values()

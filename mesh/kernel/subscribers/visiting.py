@@ -61,7 +61,7 @@ def visit_key(stream: bytes) -> bytes:
 
 
 class Visiting(Component):
-    """Component that takes over visiting sessions, and releases those that left."""
+    """Component that takes over visiting sessions, and releases departed ones."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class Visiting(Component):
             self._context.end_connection(session.conn)
 
     def _on_release(self, asked: IncomingCall[AskRelease]) -> None:
-        """Settle what is held for a session that left, of the masters that its new node names."""
+        """Settle the messages of the masters that the new node names, held for a session that left."""
         ask, certificate = asked.ask, asked.ask.certificate
         if certificate.node != asked.who.node.uuid:
             raise LocalError("The certificate names another node.", code="FORGED_VISIT")
@@ -267,7 +267,7 @@ class Visiting(Component):
         if session is not None:
             for master in ask.masters:
                 self._release(session, master)
-            left = sorted(self._resuming.masters_of(session) - set(ask.masters)) if session.feeds else []
+            left = sorted(self._resuming.masters_of(session) - set(ask.masters))
             if ask.is_last and not left:
                 self._clients.close(session)
                 self._forget(session.stream)

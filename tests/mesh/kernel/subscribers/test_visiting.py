@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import mesh.testing
+from mesh.errors import NoHandlers
 from mesh.testing import mesh as testing
 from tests.seeds import scenarios
 
@@ -273,3 +274,18 @@ def test_laws_of_moves_nothing_is_lost_doubled_or_left_behind(play: Any, seed: i
         assert (it.figures(), it.joe._shell.core.visits.former) == ({}, {}), "SE6"
 
     play(scenario, is_ruled)
+
+
+def test_a_former_node_closes_a_session_that_has_only_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with mesh.testing.Mesh(NODES, clock="virtual") as m:
+            it = Moves(m, monkeypatch)
+            async with it.joe:
+                it.is_opening = False
+                with pytest.raises(NoHandlers):
+                    await it.joe.request("calc/add", b"")
+                it.visit("stork")
+                await m.pass_time(5)
+                assert (it.home, it.figures(), it.joe._shell.core.visits.former) == ("stork", {}, {})
+
+    asyncio.run(scenario())
