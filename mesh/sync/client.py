@@ -67,9 +67,9 @@ def connect(address: str | None = None, *others: str, **options: Unpack[ConnectO
         patience: Seconds that a call waits unless its own `timeout` is given. Default: publishing waits
             without limit.
         tracing: Whether to record OpenTelemetry spans and carry the trace context in message headers.
-        fail_back: "never" stays at a node until it is lost; "when_idle" returns to the first node after it
-            has been up for a minute, while nothing is unanswered. It has no effect yet: a session stays at
-            its node.
+        fail_back: "never" stays at a node until it is lost; "when_idle" returns to the first of several nodes
+            after it has been up for a minute, at most once in ten minutes, and only while nothing is
+            unanswered or unsettled.
 
     Returns:
         The client. Entering it connects.

@@ -10,10 +10,11 @@ from mesh.client.core.cautious_resend import UNREADABLE
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, Report
 from mesh.client.core.envelope_sender import EnvelopeSender
-from mesh.client.core.fail_back import FailBack, Wanted
+from mesh.client.core.fail_back import Wanted
 from mesh.client.core.member import GroupMember
 from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.publisher import Publisher
+from mesh.client.core.returning import Returning
 from mesh.client.core.subscriptions import Subscriptions
 from mesh.client.core.visits import ClientVisits
 from mesh.client.core.watches import Watches
@@ -53,7 +54,6 @@ class ClientCore:
         self.context = context
         self._place = (b"", 0)  # uuid and boot of the last node
         self.is_over: bool = False  # closed for good
-        self.fail_back: FailBack = FailBack(wanted.fail_back)
         self.stream: bytes = key.id
         self.line: NodeConnection = NodeConnection(
             context, name, key, self._welcomed, self._objected, self._waiting, wanted.names
@@ -71,6 +71,7 @@ class ClientCore:
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
         self.visits: ClientVisits = ClientVisits(self.calls, key, self.subscriptions.numbers)
+        self.returning: Returning = Returning(context, self.line, self.calls, wanted.fail_back, self._is_idle)
 
     # --- events from the shell ----------------------------------------------------------------------------
 
@@ -133,6 +134,7 @@ class ClientCore:
         if self.is_over:
             return
         self.is_over = True
+        self.returning.cancel()
         self.subscriptions.send_ack()
         gone = why or Closed("The client is closed.")
         self.services.end_all(gone)
@@ -159,6 +161,7 @@ class ClientCore:
         self.calls.resend_all()  # after the publishes, which an erase must not overtake
         self.services.reopen_all()  # pending registrations were just sent again
         self.queues.reopen_all()
+        self.returning.on_welcome()
         self.context.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
@@ -221,7 +224,7 @@ class ClientCore:
             raise _without("other sites")
 
     def check_direct(self, what: str = TO_ONE) -> None:
-        """Raise NotAvailable if the connected node does not support what came with the feature DIRECT."""
+        """Raise NotAvailable if the connected node does not have the feature DIRECT."""
         if self.line.is_up and DIRECT not in self.line.words:
             raise _without(what)
 
@@ -290,6 +293,11 @@ class ClientCore:
             "subscription": self.subscriptions.count,
         }
         return ", ".join(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
+
+    def _is_idle(self) -> bool:
+        """Return whether no message or call is unanswered, and no delivery unsettled."""
+        is_busy = self.publisher.unanswered or self.calls.count or len(self.requests) or self.visits.is_moving
+        return not is_busy and self.queues.is_idle and self.services.is_idle
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
         self.context.do(Report("refused-later", f"{message}: {error}"))

@@ -27,7 +27,7 @@ OF_CLIENT = frozenset(("BAD_NAME", "FORGED_STREAM", "SESSION_IN_USE"))  # refusa
 
 
 class Source(Enum):
-    """How a client learned of a place."""
+    """The way in which a client learned of a place."""
 
     OWN = "own"
     NAMED = "named"
@@ -70,12 +70,13 @@ class NodeChoice:
         may_visit: Callable[[Place], bool] = lambda place: True,
         follows: bool = True,
     ) -> None:
-        self.forward_refused = 0  # forward addresses at which no node of this mesh accepted the client
+        self.forward_refused: int = 0  # forward addresses at which no node of this mesh accepted the client
         self.known: list[KnownNode] = []
         self.saved: list[KnownNode] = []
         self._names = tuple(names) or ("",)
         self._stream, self._chance, self._may_visit, self._follows = stream, chance, may_visit, follows
         self._own: Place | None = None
+        self.preferred: str = "" if ":" in self._names[0] else self._names[0]  # name of the first node
         self._uuid = b""  # of the own node
         self._lost = float("-inf")  # when the own node was lost
         self._visited, self._flaps = float("-inf"), 0  # the last visit, and those shortly after another
@@ -92,12 +93,12 @@ class NodeChoice:
 
     @property
     def is_last(self) -> bool:
-        """Whether the round has no other place to dial."""
+        """True if the round has no other place to dial."""
         return not self._queue
 
     @property
     def is_visit(self) -> bool:
-        """Whether the last place is another one than that of the client's session."""
+        """True if the last place is not the node of the client's session."""
         return self._own is not None and self._last.source is not Source.OWN
 
     # --- the next place -----------------------------------------------------------------------------------
@@ -198,6 +199,8 @@ class NodeChoice:
             self._flaps = self._flaps + 1 if now - self._visited < STEADY else 0
             self._visited = now
         self._uuid = w.node.uuid
+        if self._last.text == self._names[0]:
+            self.preferred = w.node.name
         self._own = self._last._replace(source=Source.OWN)
         self.known = introduced(w.nodes)
         self._reasons.clear()
@@ -218,6 +221,13 @@ class NodeChoice:
         if is_leaving:
             self._fill_round(is_first=True)
             self._redirect(forward)
+
+    def prefer_first(self) -> None:
+        """Begin a round with the first node that the user named, and the client's own one after it."""
+        self._clear_round()
+        self._lost = float("-inf")
+        first = Place(self._names[0], Source.NAMED)
+        self._queue = [first] if self._own is None else [first, self._own]
 
     # --- the outcome --------------------------------------------------------------------------------------
 

@@ -132,6 +132,12 @@ class NodeConnection:
         self.handshake.forget_session()
         self.lose("moved")
 
+    def return_to_preferred(self) -> None:
+        """Leave the node for the first node that the user named, and take the session along."""
+        self.lose(f"returns to {self.choice.preferred}")
+        self.choice.prefer_first()
+        self._search_again()
+
     # --- dialing --------------------------------------------------------------------------------------
 
     def found(self, access: Access) -> None:

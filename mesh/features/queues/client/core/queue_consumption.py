@@ -158,6 +158,11 @@ class QueueConsumption:
         self.stirred()
 
     @property
+    def is_busy(self) -> bool:
+        """True if the consumer has unsettled messages, or unanswered settlements."""
+        return bool(self._inbox.envelopes or self.settling.owes)
+
+    @property
     def _is_open(self) -> bool:
         return self._epoch >= 0 and self._line.is_up and self.error is None
 

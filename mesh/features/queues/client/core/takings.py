@@ -25,6 +25,11 @@ class Takings:
     def __len__(self) -> int:
         return len(self._all)
 
+    @property
+    def is_idle(self) -> bool:
+        """True if no consumer has an unsettled message."""
+        return not any(it.is_busy for it in self._all.values())
+
     def new_consumer(
         self, number: int, address: str, credit: int, selector: str, lease: int
     ) -> QueueConsumption:

@@ -23,6 +23,11 @@ class ClientServices:
     def __len__(self) -> int:
         return len(self._all)
 
+    @property
+    def is_idle(self) -> bool:
+        """True if no service has an unsettled message."""
+        return not any(it.is_busy for it in self._all.values())
+
     def new_service(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
         return ClientServing(self._context, self._line, self._stream, number, address, credit, local_only)
 

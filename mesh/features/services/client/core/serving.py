@@ -116,6 +116,11 @@ class ClientServing:
             )
         self._epoch = Epoch(epoch)
 
+    @property
+    def is_busy(self) -> bool:
+        """True if the service has unsettled messages."""
+        return self._epoch is not None and self._epoch.out > 0
+
     def on_disconnected(self) -> None:
         """End the epoch with its connection, and drop its messages and unsent settlements."""
         self._epoch = None
