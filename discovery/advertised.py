@@ -19,7 +19,7 @@ MOST = 1 + MOST_HOSTS  # addresses of a node
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The address that a node should advertise, as HOST or HOST:PORT; "" where nobody named one.
+    """The address that a node should advertise, as HOST or HOST:PORT; "" if none was named.
 
     `setting` is the user's. `public` and `host` are hints of the environment and of the shared configuration.
     """

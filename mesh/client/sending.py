@@ -203,7 +203,7 @@ class SendingVerbs(Posting):
     async def _sent_each(
         self, sent: list[Receipt], plan: list[str | OutgoingLetter], make: Callable[[str], OutgoingLetter]
     ) -> list[Sent]:
-        """Send the letters of a plan, and those to the receivers of its patterns; `make` makes one of these.
+        """Send the direct messages of a plan, also to receivers of its patterns; `make` creates a message.
 
         A receiver that the list or an earlier pattern has named already does not get the message again.
         """

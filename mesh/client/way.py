@@ -50,7 +50,7 @@ class NodeAddress:
             raise NodeNotFound(what, hint=hint) from error
 
     def _mesh(self) -> str | None:
-        """Return the mesh with keys of the last node, which told the client of others; `None` if unknown."""
+        """Return the mesh with keys of the last node, which named the other nodes; `None` if unknown."""
         if self._last is None or self._last.cluster:
             return self._last.cluster if self._last is not None else None
         here = running_nodes(state_dir(self.environ))

@@ -24,7 +24,7 @@ def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
 
 
 def info_xml(node: str, *addresses: str) -> bytes:
-    """Return the XML of a node's addresses, without those that others cannot dial over TCP."""
+    """Return the XML of the addresses of a node that others can dial over TCP."""
     said = [f"socket://{each.removeprefix('tcp://')}" for each in addresses if each.startswith("tcp://")]
     inside = "".join(f'<address type="SOCKET">{_text(each)}</address>' for each in said)
     return _node(node, [f"<connect><qos>{inside}</qos></connect>"] if said else [])

@@ -1,4 +1,4 @@
-"""The order of a feed while it resumes logs: what newer messages wait for, and what is dropped.
+"""The order of a feed while it resumes logs: when newer messages are sent, and which ones are dropped.
 
 A subscription that moved receives each master's log in two parts: the resumed part up to an end, and newer
 messages over the ordinary link. The newer ones wait in `Feed.aside` until the resumed part is complete.
@@ -13,7 +13,7 @@ from mesh.routing.feed import Feed
 
 
 def set_aside(feed: Feed, master: bytes) -> None:
-    """Let the messages of a master wait, those that wait in the feed included."""
+    """Let the messages of a master wait, also the ones that wait in the feed already."""
     if feed.aside.get(master) is None:
         feed.aside[master] = feed.take_of(master)
 

@@ -156,7 +156,7 @@ class Feed:
         self.release_held()
 
     def release_held(self) -> None:
-        """Send what waits, without waiting for the first values any longer."""
+        """Send the waiting messages, without waiting for the first values any longer."""
         self.is_held = False
         self.pump()
 

@@ -1,4 +1,4 @@
-"""Where sessions are: at the node that their clients visited last, as certificates prove."""
+"""The node of each session: the last node that its client visited, as certificates prove."""
 
 # Law 1: the certificate with the highest attach number counts. An older one changes nothing.
 # Law 2: a certificate counts only if the key of the session's stream has signed it.
@@ -21,7 +21,7 @@ Verify = Callable[[bytes, bytes, bytes], bool]  # of (public key, signature, tex
 
 
 class Standing(Enum):
-    """How a certificate compares with the one that counted before."""
+    """The relation of a certificate to the previous one."""
 
     NEWER = "newer"
     SAME = "same"

@@ -23,7 +23,7 @@ def unanswered(address: str, is_silent: bool) -> NodeNotFound:
 
 
 def missing(node: str, why: MeshError | None, waiting: str) -> str:
-    """Return a text that names the unreachable node and what waits for it, or "" if nothing waits."""
+    """Return a text that names the unreachable node and the work that waits for it, or "" if none waits."""
     reason = "" if why is None else f" ({why.what.rstrip('.')})"
     return f"{node or 'the node'}{reason}; waiting for it: {waiting}" if waiting else ""
 

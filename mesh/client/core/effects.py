@@ -13,7 +13,7 @@ from mesh.wire.envelope import Envelope
 class Find(Struct, frozen=True, gc=False):
     """Search for a node. The shell passes the result to `found` or `not_found`.
 
-    `place` is the address or name of the node; "" is the one that the user named first, or the default.
+    `place` is the address or name of the node; "" is the first node that the user named, or the default.
     """
 
     place: str = ""

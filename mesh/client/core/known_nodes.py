@@ -28,7 +28,7 @@ class KnownNode(Struct, frozen=True, gc=False):
 
 
 def introduced(nodes: Iterable[Introduction]) -> list[KnownNode]:
-    """Return the usable nodes of a WELCOME, in its order, at most TOLD."""
+    """Return the usable nodes of a WELCOME, in its order, at most `TOLD`."""
     found = (checked(each.name, (each.address, *each.also), each.key) for each in list(nodes)[:TOLD])
     return [node for node in found if node is not None]
 

@@ -18,13 +18,13 @@ LONG_LIVED = 60.0  # s
 
 
 def usable(nodes: Iterable[KnownNode]) -> list[KnownNode]:
-    """Return the valid nodes of a saved list, the one that was used last first, at most KEPT."""
+    """Return the valid nodes of a saved list, the last used one first, at most KEPT."""
     found = (checked(each.name, each.addresses, each.key, each.seen) for each in nodes)
     return sorted((node for node in found if node is not None), key=lambda node: -node.seen)[:KEPT]
 
 
 def merged(saved: Sequence[KnownNode], news: Sequence[KnownNode]) -> list[KnownNode]:
-    """Return the list to save: the nodes of both lists by their names, the one that was used last first.
+    """Return the list to save: the nodes of both lists by their names, the last used one first.
 
     Of two entries of one node, that of `news` counts, with the later time.
     """

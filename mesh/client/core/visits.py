@@ -34,7 +34,7 @@ class ClientVisits:
 
     @property
     def is_moving(self) -> bool:
-        """Whether former nodes have not been released yet."""
+        """True until all former nodes have been released."""
         return bool(self.former)
 
     def on_welcome(self, node: c.Introduction, session: str, words: frozenset[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Which nodes dial the advertised address of this node back, when, and what the outcomes mean."""
+"""Decides which nodes dial the advertised address of this node back, when, and how outcomes are judged."""
 
 # Law 1: only a node of another machine is asked, since a dial from the same machine proves nothing.
 # Law 2: in a round, at most WANTED nodes answer. The next round follows after RETRY, or after AGAIN if one of
@@ -26,7 +26,7 @@ _DOCKER = ipaddress.IPv4Address("172.17.0.0"), ipaddress.IPv4Address("172.31.255
 
 
 class Outcome(StrEnum):
-    """What happened to a dial."""
+    """The outcome of a dial."""
 
     REACHED = "reached"
     REFUSED = "refused"  # the connection failed immediately

@@ -36,7 +36,7 @@ class MessageSinks(Protocol):
 class NamedHere:
     """The names of one kind that this node has.
 
-    `names()` yields all of them, and `used()` those that are worth a visit, such as queues with messages or
+    `names()` yields all of them, and `used()` the ones worth a visit, such as queues with messages or
     consumers. `state(name)` returns (state, count), or `None` if this node does not have the name.
     """
 

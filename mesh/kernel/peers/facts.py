@@ -83,7 +83,7 @@ class RoutesChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class AddressesChanged(Fact):
-    """This node advertises other addresses than before."""
+    """The advertised addresses of this node have changed."""
 
 
 @dataclass(frozen=True, slots=True)

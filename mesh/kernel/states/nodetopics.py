@@ -77,7 +77,7 @@ class NodeTopics(Component):
         return dict.fromkeys(rule.node for rule in self._mapping.rules)
 
     def _known(self) -> dict[str, tuple[str, ...]]:
-        """Return the addresses of each node: those that the admin has set, otherwise the one in use."""
+        """Return the addresses of each node: the ones set by the admin, otherwise the one in use."""
         known = {self._context.me.name: (self._context.me.address,)}
         for peer in self._neighbours.peers.values():
             known[peer.node.name] = (peer.reached or peer.node.address,)

@@ -30,12 +30,12 @@ class Pull:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the master has pinned its log."""
+        """True if the master has pinned its log."""
         return self.ask.end > 0
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pages have arrived."""
+        """True if all pages have arrived."""
         return self.is_confirmed and self.ask.at > self.ask.end
 
     @property

@@ -6,7 +6,7 @@ from tools.housing.language import Docstring, figures
 
 # Lower these numbers when you rewrite docstrings; never raise them.
 MARKED = 0
-MARKED_WIDELY = 169
+MARKED_WIDELY = 162
 
 
 def docstring(text: str) -> Docstring:

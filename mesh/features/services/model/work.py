@@ -137,7 +137,7 @@ class ServedAddress:
 
     @property
     def numbers(self) -> list[int]:
-        """The sequence numbers of these consumers: their epochs, as each registration has a new one."""
+        """The sequence numbers of the consumers: their epochs, as each registration has its own."""
         return [server.epoch for server in self.servers.values() if server.is_for_others]
 
     @property

@@ -56,7 +56,7 @@ class Directory(Component):
 
     @property
     def is_on(self) -> bool:
-        """Whether this node has `nameservice`."""
+        """True if this node has `nameservice`."""
         return self._is_on
 
     def nodes_with(self, kind: str, name: str) -> list[str]:

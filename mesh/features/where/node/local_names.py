@@ -29,7 +29,7 @@ class LocalNames:
 
     @property
     def is_directory(self) -> bool:
-        """Whether this node has `nameservice`."""
+        """True if this node has `nameservice`."""
         return self._directory.is_on
 
     def unfollowed(self) -> list[str]:
