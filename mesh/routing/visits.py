@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 
 from mesh.errors import BadName, RemoteError
@@ -38,17 +38,9 @@ class Visits:
     def __len__(self) -> int:
         return len(self._known)
 
-    def __iter__(self) -> Iterator[Certificate]:
-        return iter(self._known.values())
-
     def find(self, stream: bytes) -> Certificate | None:
         """Return the certificate that counts for a session, or `None` if the session never moved."""
         return self._known.get(stream)
-
-    def attach_of(self, stream: bytes) -> int:
-        """Return the highest known attach number of a session; 0 if it never moved."""
-        known = self._known.get(stream)
-        return known.attach if known is not None else 0
 
     def is_at(self, stream: bytes, node: bytes) -> bool:
         """Return whether a certificate proves that the session is at the node."""
@@ -82,10 +74,6 @@ class Visits:
             return Standing.OUTDATED
         self._known.keep(stream, certificate)
         return Standing.NEWER
-
-    def forget(self, stream: bytes) -> None:
-        """Forget a session that was closed for good."""
-        self._known.pop(stream, None)
 
 
 def check(certificate: Certificate) -> None:

@@ -14,7 +14,7 @@ OWN = "tcp://10.0.0.5:7710"
 
 
 class Case(NamedTuple):
-    """What a node is given, and the addresses that it advertises."""
+    """The input of a node, and the addresses that it advertises."""
 
     wish: Wish
     addresses: tuple[str, ...]

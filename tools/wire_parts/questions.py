@@ -59,7 +59,7 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "rules": (r.RulesTold,),
     "rules_put": (r.RulesPut,),
     "down": NOTHING,
-    "attach": (r.Attached,),
+    "attach": NOTHING,
 }
 TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "get": (r.Values,),

@@ -36,13 +36,18 @@ class FailBack:
         self._policy = policy
         self._last = float("-inf")  # the last return
 
+    @property
+    def is_wanted(self) -> bool:
+        """True if the client may return."""
+        return self._policy != "never"
+
     def is_due(self, now: float, up_since: float | None, is_idle: bool) -> bool:
         """Return whether to return now; a return that is due counts as done.
 
         `up_since` is when the preferred node came up, `None` if it is down or is the client's node. A client
         `is_idle` if nothing is unanswered and it holds no unsettled message.
         """
-        if self._policy == "never" or up_since is None or not is_idle:
+        if not self.is_wanted or up_since is None or not is_idle:
             return False
         if now - up_since < UP or now - self._last < PAUSE:
             return False

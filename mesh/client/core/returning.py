@@ -36,7 +36,6 @@ class Returning:
     ) -> None:
         self._context, self._line, self._calls, self._is_idle = context, line, calls, is_idle
         self._fail_back = FailBack(policy)
-        self._is_wanted = policy == "when_idle"
         self._up_since: float | None = None  # when the preferred node was first seen alive
         self._alarm: Alarm | None = None
         self._pending: Pending | None = None
@@ -45,7 +44,7 @@ class Returning:
         """Begin to check, unless this is the preferred node or the client stays where it is."""
         self._up_since = None
         self.cancel()
-        if self._is_wanted and self._line.choice.preferred not in ("", self._line.home):
+        if self._fail_back.is_wanted and self._line.choice.preferred not in ("", self._line.home):
             self._check_later()
 
     def cancel(self) -> None:

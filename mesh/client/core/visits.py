@@ -37,15 +37,15 @@ class ClientVisits:
         """True until all former nodes have been released."""
         return bool(self.former)
 
-    def on_welcome(self, node: c.Introduction, session: str, words: frozenset[str]) -> bool:
-        """Attach to the node of a WELCOME if the session was at another one; return whether it is a visit.
+    def on_welcome(self, node: c.Introduction, session: str, words: frozenset[str]) -> None:
+        """Attach to the node of a WELCOME if the session was at another one.
 
         A new process of a visited node counts as a visit, since it lost what it was resuming.
         """
         place, last = (node.uuid, node.boot), self._place
         self._place = place
         if VISITS not in words or not last[0]:
-            return False
+            return
         is_visit = node.uuid != last[0] or (place != last and self._certificate is not None)
         if is_visit and node.uuid != last[0]:
             self.former[last[0]] = None
@@ -58,7 +58,6 @@ class ClientVisits:
             self._certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)
         if is_visit or self.former:
             self._attach(is_visit)
-        return is_visit
 
     def _attach(self, is_visit: bool) -> None:
         """Ask the node to take over the session. It answers when the former nodes are released."""

@@ -14,18 +14,18 @@ from functools import partial
 
 import msgspec
 
-from mesh.errors import LocalError, MeshError, RemoteError
+from mesh.errors import LocalError, MeshError
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
+from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.session import feed_key
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.operations import Delete, Put, Span
 from mesh.routing.querytrie import wants
 from mesh.routing.subscriptions import check_query
-from mesh.routing.visits import Standing
 from mesh.values import check_domain
 from mesh.wire.calls import AskResume
 from mesh.wire.codec import pack, reader
@@ -139,15 +139,7 @@ class ResumeSource(Component):
     def _check(self, ask: AskResume, node: bytes) -> None:
         check_query(ask.query)
         check_domain(ask.query.domain)
-        if ask.certificate.node != node:
-            raise LocalError("The certificate names another node.", code="FORGED_VISIT")
-        try:
-            standing = self._context.visits.observe(ask.certificate)
-        except RemoteError as error:
-            self._context.counters.add_count("forged_visits")
-            raise LocalError(f"Invalid certificate: {error.what}.", code=error.code) from error
-        if standing is Standing.OUTDATED:
-            raise LocalError("The session has moved on to another node.", code="MOVED")
+        check_certificate(self._context, ask.certificate, node)
 
     # --- pins -------------------------------------------------------------------------------------------
 

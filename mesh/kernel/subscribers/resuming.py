@@ -23,7 +23,7 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.facts import ResumeChanged
 from mesh.kernel.subscribers.master_logs import Answer, MasterLogs, OnPage
 from mesh.kernel.subscribers.pull import Pull, check_page
-from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.session import Session, subscription_of
 from mesh.routing.aside import bring_back, drop_up_to, set_aside
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
@@ -112,7 +112,7 @@ class Resuming(Component):
         `since` has the client's position in each log. `was_here` means that this node is a former one, too.
         """
         arrival = self._arrivals.get(session.stream)
-        number = int.from_bytes(feed.key[-4:])
+        number = subscription_of(feed)
         if arrival is None or number not in arrival.expected:
             return False
         if was_here and self._context.me.uuid not in arrival.former:
@@ -133,7 +133,7 @@ class Resuming(Component):
     ) -> Pull:
         ask = AskResume(
             certificate=arrival.certificate,
-            subscription=int.from_bytes(feed.key[-4:]),
+            subscription=subscription_of(feed),
             query=query,
             at=at,
             former=arrival.former,
@@ -182,7 +182,7 @@ class Resuming(Component):
             pull.is_started = True
             self._ask(pull)
         if (arrival := self._arrivals.get(session.stream)) is not None:
-            arrival.expected.discard(int.from_bytes(feed.key[-4:]))
+            arrival.expected.discard(subscription_of(feed))
             self._context.facts.publish_fact(ResumeChanged(session))
         self._check_waiting(feed)
 
@@ -193,7 +193,7 @@ class Resuming(Component):
                 pull.ask = replace(pull.ask, at=pull.ask.end + 1, done=pull.ask.end)
                 self._send(pull, lambda found: None)
         if (arrival := self._arrivals.get(session.stream)) is not None:
-            arrival.expected.discard(int.from_bytes(feed.key[-4:]))
+            arrival.expected.discard(subscription_of(feed))
             self._context.facts.publish_fact(ResumeChanged(session))
 
     def _drop_pulls(self, feed: Feed) -> list[Pull]:

@@ -23,6 +23,7 @@ from mesh.kernel.peers.facts import LoggedIn
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
 from mesh.kernel.subscribers.resuming import Resuming
@@ -35,7 +36,7 @@ from mesh.wire.calls import AskAttach, AskRelease
 from mesh.wire.codec import pack, reader
 from mesh.wire.commands import Certificate, Moved
 from mesh.wire.limits import VISITS
-from mesh.wire.replies import Attached, SessionReleased
+from mesh.wire.replies import ReplyValue, SessionReleased
 
 AGAIN = 1.0  # s until a failed release is repeated
 WITHIN = 5.0  # s for a release
@@ -114,12 +115,9 @@ class Visiting(Component):
     def _on_attach(self, asked: IncomingCall[AskAttach]) -> None:
         """Take over the session of a client. The call is answered when the former nodes are released."""
         ask, session, certificate = asked.ask, asked.who, asked.ask.certificate
-        named = certificate.session, certificate.stream, certificate.node
-        if named != (session.text, session.stream, self._context.me.uuid):
-            raise LocalError("The certificate is not for this session and node.", code="FORGED_VISIT")
-        standing = self._observe(certificate)
-        if standing is Standing.OUTDATED:
-            raise LocalError("The session has moved on to another node.", code="MOVED")
+        if (certificate.session, certificate.stream) != (session.text, session.stream):
+            raise LocalError("The certificate is for another session.", code="FORGED_VISIT")
+        standing = check_certificate(self._context, certificate, self._context.me.uuid)
         visit = self._visits.get(session.stream)
         if standing is Standing.SAME and visit is not None:
             visit.call = asked
@@ -135,13 +133,6 @@ class Visiting(Component):
             if (known := self._neighbours.peers.get(uuid)) is not None:
                 self._neighbours.review_login(known)
         self._release_former(session.stream)
-
-    def _observe(self, certificate: Certificate) -> Standing:
-        try:
-            return self._context.visits.observe(certificate)
-        except RemoteError as error:
-            self._context.counters.add_count("forged_visits")
-            raise LocalError(f"Invalid certificate: {error.what}.", code=error.code) from error
 
     def _keep(self, certificate: Certificate) -> None:
         key = visit_key(certificate.stream)
@@ -217,7 +208,7 @@ class Visiting(Component):
         del self._visits[stream]
         self._resuming.leave(stream)
         if visit.call is not None:
-            visit.call.reply(Attached())
+            visit.call.reply(ReplyValue())
         if self._clients.sessions.get(stream) is not visit.session:
             self._forget(stream)
 
@@ -257,10 +248,7 @@ class Visiting(Component):
     def _on_release(self, asked: IncomingCall[AskRelease]) -> None:
         """Settle the messages of the masters that the new node names, held for a session that left."""
         ask, certificate = asked.ask, asked.ask.certificate
-        if certificate.node != asked.who.node.uuid:
-            raise LocalError("The certificate names another node.", code="FORGED_VISIT")
-        if self._observe(certificate) is Standing.OUTDATED:
-            raise LocalError("The session has moved on to another node.", code="MOVED")
+        check_certificate(self._context, certificate, asked.who.node.uuid)
         self._leave(certificate)
         session = self._clients.sessions.get(certificate.stream)
         left = list[bytes]()

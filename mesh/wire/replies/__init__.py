@@ -52,7 +52,7 @@ from mesh.wire.replies.services import (
     ServerRow,
     Servers,
 )
-from mesh.wire.replies.sessions import Attached, Resumed, SessionReleased
+from mesh.wire.replies.sessions import Resumed, SessionReleased
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
 from mesh.wire.replies.topics import (
     Address,
@@ -76,7 +76,6 @@ from mesh.wire.replies.value import Figures, R, ReplyValue, Source, read_result
 __all__ = [
     "Address",
     "Applied",
-    "Attached",
     "Changed",
     "ClientErased",
     "ClientRows",

@@ -30,13 +30,3 @@ class SessionReleased(ReplyValue, frozen=True, kw_only=True):
 
     is_closed: bool = False
     left: list[bytes] = []
-
-
-class Attached(ReplyValue, frozen=True, kw_only=True):
-    """Confirmation that a node has taken over a session.
-
-    Attributes:
-        released: Ids of former nodes that hold nothing of the session any longer.
-    """
-
-    released: list[bytes] = []

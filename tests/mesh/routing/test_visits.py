@@ -23,19 +23,14 @@ def certificate(attach: int, node: bytes = STORK, session: str = JOE, key: Strea
 
 def test_law_1_the_highest_attach_number_counts() -> None:
     visits = Visits(verify)
-    assert (visits.attach_of(KEY.id), visits.has_left(KEY.id, HERON)) == (0, False)
+    assert visits.find(KEY.id) is None and not visits.has_left(KEY.id, HERON)
     assert visits.observe(certificate(2)) is Standing.NEWER
     assert visits.observe(certificate(2)) is Standing.SAME
     assert visits.observe(certificate(1, HERON)) is Standing.OUTDATED
-    assert (visits.attach_of(KEY.id), visits.is_at(KEY.id, STORK), visits.has_left(KEY.id, HERON)) == (
-        2,
-        True,
-        True,
-    )
+    assert visits.find(KEY.id) == certificate(2)
+    assert visits.is_at(KEY.id, STORK) and visits.has_left(KEY.id, HERON)
     assert visits.observe(certificate(3, HERON)) is Standing.NEWER
     assert visits.has_left(KEY.id, STORK) and not visits.has_left(KEY.id, HERON)
-    visits.forget(KEY.id)
-    assert visits.find(KEY.id) is None
 
 
 def test_of_two_certificates_with_one_number_the_first_counts() -> None:

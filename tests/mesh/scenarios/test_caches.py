@@ -1,4 +1,4 @@
-"""What a slave caches and for how long, and what a master keeps."""
+"""The copies at a slave and their lifetime, and the history at a master."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which node a client dials next, and when."""
+"""The choice of the node that a client dials next, and of the time."""
 
 from __future__ import annotations
 

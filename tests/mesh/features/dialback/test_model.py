@@ -1,4 +1,4 @@
-"""Which nodes are asked to dial back, when, and what their answers mean."""
+"""The choice of the nodes that dial back, the times, and the meaning of their answers."""
 
 from collections.abc import Sequence
 from math import inf

@@ -1,4 +1,4 @@
-"""What a text can name, which nodes are asked next, and whose report counts."""
+"""The names in a text, the order of the questions, and the reports that count."""
 
 from __future__ import annotations
 
