@@ -86,15 +86,18 @@ def test_a_client_that_is_connected_nowhere_is_refused_although_the_message_migh
     assert "/site/NYC/node/NAME/client/ann" in joe.answers["", 1].text
 
 
-def test_a_client_that_the_site_does_not_permit_is_not_looked_up() -> None:
+def test_a_client_that_the_site_does_not_permit_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     nobody = {"LON": FROM_LON["LON"].__class__("LON", letters=("eve",))}
     _, b, _, d = two_sites(net, there=nobody)
     client(d, "ann").inbox()
     joe = client(b, "joe")
-    joe.send(ANN, b"x")
-    joe.settled()
-    net.until(lambda: joe.state(1) == "NO_RIGHT")
+    with monkeypatch.context() as looking:
+        looking.setattr(ClientLocator, "node_of", lambda self, name: pytest.fail("it was looked up"))
+        joe.send(ANN, b"x")
+        joe.settled()
+        net.until(lambda: joe.state(1) == "NO_RIGHT")
+    assert joe.state(1) == "NO_RIGHT"
 
 
 @pytest.mark.parametrize("older", ["there", "here"])
