@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesh.discovery.adverts import MOST_HOSTS
-from mesh.discovery.interfaces import Interface, advertised
+from mesh.discovery.interfaces import Interface, advertised, host_of
 
 MOST = 1 + MOST_HOSTS  # addresses of a node
 
@@ -44,7 +44,7 @@ def choose_addresses(
     if wish.setting:
         return (completed(wish.setting, port),)
     own = [
-        f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
+        f"tcp://{bracketed(host)}:{address.rpartition(':')[2]}"
         for address in bound
         for host in advertised(address, found, patterns)
     ]
@@ -70,18 +70,13 @@ def is_usable_hint(text: str) -> bool:
     if ip is None or ip.is_loopback or ip.is_unspecified or ip.is_multicast:
         return False
     is_port = port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536
-    return is_port and address == f"tcp://{_bracketed(host_of(address))}:{port}"
+    return is_port and address == f"tcp://{bracketed(host_of(address))}:{port}"
 
 
 def is_loopback(address: str) -> bool:
     """Return whether tcp://HOST:PORT has a loopback address, which leads back to the machine that dials."""
     ip = _ip(address)
     return ip is not None and ip.is_loopback
-
-
-def host_of(address: str) -> str:
-    """Return the host of tcp://HOST:PORT, without brackets."""
-    return address.removeprefix("tcp://").rpartition(":")[0].strip("[]")
 
 
 def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -92,5 +87,6 @@ def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return getattr(ip, "ipv4_mapped", None) or ip
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
+    """Return a host as it stands in an address: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host

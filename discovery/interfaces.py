@@ -69,7 +69,7 @@ def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] =
     usable interfaces, without IPv6 if it is an IPv4 wildcard, or loopback if there are none. If no interface
     is usable, unplugged ones count, because unplugging a cable does not change an address.
     """
-    host = _host(bound)
+    host = host_of(bound)
     if not _is_wildcard(host):
         return (host,)
     switched_on = [replace(interface, is_up=True) for interface in found]
@@ -85,7 +85,7 @@ def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[s
     The addresses identify the interfaces. For a loopback address, and for a wildcard if only loopback can be
     used, the result is 127.0.0.1, because `::1` has no multicast.
     """
-    host = _host(bound)
+    host = host_of(bound)
     if _is_wildcard(host):
         chosen, _ = fit(found, patterns)
     elif _ip(host).is_loopback:
@@ -112,8 +112,9 @@ def _has(interface: Interface, host: str) -> bool:
     return any(_ip(address) == _ip(host) for address in interface.addresses)
 
 
-def _host(bound: str) -> str:
-    return bound.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+def host_of(address: str) -> str:
+    """Return the host of tcp://HOST:PORT, without brackets."""
+    return address.removeprefix("tcp://").rpartition(":")[0].strip("[]")
 
 
 def _is_wildcard(host: str) -> bool:

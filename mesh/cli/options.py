@@ -47,7 +47,7 @@ history = click.option(
     type=click.IntRange(1, HISTORY_MESSAGES),
     default=1,
     metavar="N",
-    help="Begin with the latest N messages of each topic, as far as a rule keeps them. Default: 1.",
+    help="Begin with the latest N messages of each topic, at most as many as its rule keeps. Default: 1.",
 )
 CLUSTER_VARIABLES = [
     "MESH_CLUSTER",

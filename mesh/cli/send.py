@@ -39,7 +39,7 @@ from mesh.values import Published
     "--one",
     "delivery",
     flag_value="one",
-    help="Deliver to one session of a client, that with the fewest unread bytes. Default: to each session.",
+    help="Deliver only to the session of a client with the fewest unread bytes. Default: to each session.",
 )
 @click.option("--force-queuing", is_flag=True, help="Queue the message for a client that is not connected.")
 @options.persistent
@@ -153,20 +153,18 @@ def tell_each(sendings: Iterable[Iterable[Sent]]) -> int:
     A refusal is printed once for each destination, with the number of its messages.
     """
     found: dict[str, Counter[str]] = {}
+    is_refused = False
     for sent in chain.from_iterable(sendings):
         said = f"refused: {sent.error}" if sent.result is None else outcome(sent.result)
         found.setdefault(sent.destination, Counter())[said] += 1
+        is_refused |= sent.result is None
     if not found:
         print_message("mesh: no receiver was found")
     for destination, outcomes in found.items():
         for said, number in outcomes.items():
             times = f" ({number:,} lines)" if number > 1 else ""
             print_message(f"sent to {destination}: {said}{times}")
-    return (
-        1
-        if not found or any(said.startswith("refused") for said in chain.from_iterable(found.values()))
-        else 0
-    )
+    return int(not found or is_refused)
 
 
 def outcome(published: Published) -> str:

@@ -75,9 +75,7 @@ def save_list(
         is_news = any((node.name, node.addresses, node.key) not in known for node in nodes)
         if not is_news and _age(path) < YOUNG:
             return
-        news = [
-            replace(node, seen=wall if has_own and not number else 0) for number, node in enumerate(nodes)
-        ]
+        news = [replace(nodes[0], seen=wall), *nodes[1:]] if has_own else nodes
         write_private(path, msgspec.json.encode(merged(saved, news)), durable=False)
 
 

@@ -12,7 +12,7 @@ from mesh.client.like import shows_options
 from mesh.client.options import PublishOptions, check_options
 from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
-from mesh.client.ruling import check_everywhere, put_addresses, put_rules
+from mesh.client.ruling import check_everywhere, put_setting
 from mesh.errors import BadArgument, BadQuery, PublishRefused, WouldBlock, shown
 from mesh.reserved import node_at, ruled_node
 from mesh.values import Published
@@ -63,12 +63,10 @@ class Publishing(Posting):
         try:
             return await self._sending(timeout, self._published, message)
         except PublishRefused as error:
-            node = ruled_node(key) or node_at(key) if error.code == "RESERVED" else ""
-            if not node:
+            if error.code != "RESERVED" or not (ruled_node(key) or node_at(key)):
                 raise
         check_everywhere(options.get("domain"), options.get("local_only", False), options.get("expiry"))
-        put = put_rules if ruled_node(key) else put_addresses
-        return await self._within(timeout, put, self, node, message[1])
+        return await self._within(timeout, put_setting, self, key, message[1])
 
     @shows_options(Posting._prepared)
     def post(self, key: str, content: Content, **options: Unpack[PublishOptions]) -> Receipt:

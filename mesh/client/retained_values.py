@@ -14,7 +14,7 @@ from mesh.client.core.subscriptions import query
 from mesh.client.message import FoundMessage, Message, T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
-from mesh.client.ruling import check_everywhere, withdraw_addresses, withdraw_rules
+from mesh.client.ruling import check_everywhere, withdraw_setting
 from mesh.errors import BadArgument, BadQuery
 from mesh.reserved import node_at, ruled_node
 from mesh.values import check_domain, check_key
@@ -126,10 +126,9 @@ class RetainedValues(Posting):
         if key is None:
             raise BadQuery("No topic to erase was given.", hint="Pass a key or xpath=.")
         checked = check_domain("" if domain is None else domain)
-        if node := ruled_node(key) or node_at(key):
+        if ruled_node(key) or node_at(key):
             check_everywhere(checked, silent=silent, history_only=history_only)
-            withdraw = withdraw_rules if ruled_node(key) else withdraw_addresses
-            return [key] if await self._within(timeout, withdraw, self, node) else []
+            return [key] if await self._within(timeout, withdraw_setting, self, key) else []
         return await self._within(timeout, self._erase, check_key(key), checked, mode)
 
     async def _erase_found(self, q: c.Query, mode: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Changes the rules of a node, which a client publishes or erases under that node's topic."""
+"""Changes the rules or addresses of a node, which a client publishes or erases under that node's topic."""
 
 from __future__ import annotations
 
@@ -8,49 +8,35 @@ from typing import Any
 from mesh.client.connected import Connected
 from mesh.errors import BadArgument, BadConfig, LocalError, PublishRefused
 from mesh.names import node_name
+from mesh.reserved import node_at, ruled_node
 from mesh.values import Published
 from mesh.wire.commands import Call
 from mesh.wire.replies import RulesPut, RulesTold, read_result
 
 
-async def put_rules(client: Connected, node: str, content: bytes) -> Published:
-    """Replace a node's rules in the whole mesh by a `<clusternode>` text.
+async def put_setting(client: Connected, key: str, content: bytes) -> Published:
+    """Replace the rules or the addresses of the node of the topic `key` by a `<clusternode>` text.
 
     Raises: PublishRefused, with the code of the reason.
     """
-    put = await _rules_put(client, node, content) or RulesPut()
+    put = await _rules_put(client, key, content) or RulesPut()
     return Published("OK", "", 0, _late(put))
 
 
-async def withdraw_rules(client: Connected, node: str) -> bool:
-    """Withdraw the mesh's rules for a node, so that its files decide; return whether there were any."""
-    return await _rules_put(client, node, None) is not None
-
-
-async def put_addresses(client: Connected, node: str, content: bytes) -> Published:
-    """Replace the addresses at which all nodes dial a node, by a `<clusternode>` text.
-
-    Raises: PublishRefused, with the code of the reason.
-    """
-    put = await _rules_put(client, node, content, is_info=True) or RulesPut()
-    return Published("OK", "", 0, _late(put))
-
-
-async def withdraw_addresses(client: Connected, node: str) -> bool:
-    """Withdraw the mesh's addresses of a node; return whether there were any."""
-    return await _rules_put(client, node, None, is_info=True) is not None
+async def withdraw_setting(client: Connected, key: str) -> bool:
+    """Withdraw the mesh's rules or addresses of a node, so that its files decide; return if any existed."""
+    return await _rules_put(client, key, None) is not None
 
 
 def _late(put: RulesPut) -> str:
     missing = ", ".join(put.missing)
-    return f"did not answer in time, notified again later: {missing}" if missing else ""
+    return f"did not answer in time and will be notified again: {missing}" if missing else ""
 
 
-async def _rules_put(
-    client: Connected, node: str, content: bytes | None, is_info: bool = False
-) -> RulesPut | None:
+async def _rules_put(client: Connected, key: str, content: bytes | None) -> RulesPut | None:
+    ruled = ruled_node(key)
     try:
-        return await _changed(client, node, content, is_info)
+        return await _changed(client, ruled or node_at(key), content, is_info=not ruled)
     except LocalError as error:
         raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
 
@@ -93,15 +79,15 @@ def check_everywhere(
     silent: bool = False,
     history_only: bool = False,
 ) -> None:
-    """Raise BadArgument for options that rules cannot have, because rules apply to the whole mesh."""
+    """Raise BadArgument for options that rules and addresses cannot have, as both apply to the whole mesh."""
     given = {
         "domain": bool(domain), "local_only": local_only, "expiry": expiry is not None, "silent": silent,
         "history_only": history_only,
     }  # fmt: skip
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
         what = (
-            f"{named} cannot be used for the rules of a node, because rules apply to the whole mesh "
-            "until they are changed."
+            f"{named} cannot be used for the rules or addresses of a node, because these apply to the whole "
+            "mesh until they are changed."
         )
         raise BadArgument(what, hint=f"Omit {named}, or choose another key.")
 

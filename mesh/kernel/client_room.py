@@ -42,7 +42,7 @@ class VisitRate:
     def __init__(self) -> None:
         self._since = float("-inf")  # begin of the current second
         self._admitted = 0
-        self._refused = 0  # told to come after the current second
+        self._refused = 0  # asked to retry after the current second
 
     def wait(self, now: float) -> float:
         """Count a visit at the time `now`; return 0 if it is admitted, else the seconds to wait."""
@@ -73,11 +73,9 @@ class ClientRoom(Component):
         self._looked = float("-inf")
 
     def figures(self) -> dict[str, int | float]:
-        return {"client_connections": self._connected(), "client_room": self.room()}
-
-    def room(self) -> int:
-        """Return how many connections of clients this node still accepts."""
-        return max(0, self._context.settings.max_connections - self._connected())
+        used = self._connected()
+        room = max(0, self._context.settings.max_connections - used)
+        return {"client_connections": used, "client_room": room}
 
     def refusal(self, conn: Conn, h: Hello) -> Refuse | None:
         """Return a refusal if there is no room for the client that sent a HELLO, otherwise `None`."""
@@ -93,7 +91,7 @@ class ClientRoom(Component):
         if session is not None or is_operator or (wait := self._rate.wait(self._context.clock.now)) == 0:
             return None
         self._context.counters.add_count("node_busy")
-        text = f"{self._context.me.name} admits {VISITS} new clients a second, and more arrive"
+        text = f"{self._context.me.name} admits at most {VISITS} new clients a second, and more are arriving"
         hint = f"The client dials again after {wait:.1f} s."
         return Refuse("NODE_BUSY", text, hint, retry_ms=max(1, round(1000 * wait)))
 

@@ -126,10 +126,10 @@ TABLE: Mapping[str, MetricRow] = {
     "visits": _counter("session_visits", "Sessions that moved to this node"),
     "resumed_messages": _counter("session_resumed_messages", "Messages delivered from resumed logs"),
     "visiting_sessions": _gauge(
-        "sessions_visiting", "Sessions that came from other nodes, which are not released yet"
+        "sessions_visiting", "Sessions that moved here and that their former nodes have not released yet"
     ),
     "sessions_held": _gauge(
-        "sessions_held", "Sessions that left, and that their new node has not released yet"
+        "sessions_held", "Sessions that moved away and that their new node has not released yet"
     ),
     "resuming": _gauge("resuming", "Logs that subscriptions of visiting sessions are resuming"),
     "resume_pins": _gauge("resume_pins", "Subscriptions for which this node's log is pinned"),

@@ -68,8 +68,8 @@ class Feed:
         self.floors: dict[bytes, int] = {}  # by other master: its log position at the start
         self.position = 0  # highest settled position of this node's log
         self.connected = False
-        self.is_held = False  # sends nothing yet: first values go before what waits
-        self.history = 1  # messages of each topic with which it begins
+        self.is_held = False  # sends nothing until its first values arrive
+        self.history = 1  # initial messages of each topic, at most
         self.gone_since = 0.0
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages

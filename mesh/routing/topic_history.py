@@ -114,7 +114,7 @@ class TopicHistories:
         return [Delete(TABLE, row_of(value)) for value in kept if value.envelope.persistent]
 
     def restore(self, rows: Mapping[bytes, bytes], is_there: Callable[[str, str], bool]) -> None:
-        """Restore the messages of topics of which `is_there(key, domain)` says that they have a value."""
+        """Restore the messages of topics that have a value, by `is_there(key, domain)`."""
         values = [RetainedValue.unpack(row) for key, row in rows.items() if key.startswith(PREFIX)]
         for value in sorted(values, key=lambda value: value.stamp):
             if (most := self._most(value)) and is_there(value.key, value.envelope.domain):

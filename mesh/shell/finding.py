@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mesh.config import Config, Discovery
-from mesh.discovery.advertised import NO_WISH, Wish, choose_addresses, host_of, is_usable_hint
+from mesh.discovery.advertised import NO_WISH, Wish, bracketed, choose_addresses, is_usable_hint
 from mesh.discovery.adverts import Advert, Adverts, Near, Rejected
-from mesh.discovery.interfaces import InterfaceChanges, fit, mdns_interfaces
+from mesh.discovery.interfaces import InterfaceChanges, fit, host_of, mdns_interfaces
 from mesh.discovery.sights import Discovered, Down, Up
 from mesh.local.addresses import is_wildcard
 from mesh.shell.machine import interfaces
@@ -188,9 +188,5 @@ class Finding:
 
 
 def _introduced(advert: Advert) -> Introduction:
-    first, *others = (f"tcp://{_bracketed(host)}:{advert.port}" for host in advert.hosts)
+    first, *others = (f"tcp://{bracketed(host)}:{advert.port}" for host in advert.hosts)
     return Introduction(advert.uuid, advert.name, advert.boot, first, tuple(others), key=advert.key)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -177,7 +177,7 @@ class Refuse(Command, frozen=True, tag=4):
         key: With `SAME_UUID`, in a mesh with keys: its Ed25519 key, 32 bytes.
         signature: With `SAME_UUID`: signature of the proven text by `key`; without keys a MAC of 32 bytes.
         forward: To a client: addresses of other nodes that may accept it, the best one first, at most 8.
-        certificate: To a client: empty, as sessions do not move yet.
+        certificate: Reserved: always empty.
         retry_ms: To a client: earliest time to dial this node again, in ms from now. 0: not given.
     """
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from mesh.discovery.advertised import Wish, choose_addresses, completed, host_of, is_loopback, is_usable_hint
-from mesh.discovery.interfaces import Interface
+from mesh.discovery.advertised import Wish, choose_addresses, completed, is_loopback, is_usable_hint
+from mesh.discovery.interfaces import Interface, host_of
 from tests.each import each
 
 LO = Interface("lo", ("127.0.0.1", "::1"), is_up=True, has_multicast=False)

@@ -205,27 +205,27 @@ class ClientCore:
 
     def check_services(self) -> None:
         """Raise NotAvailable if the release of the connected node has no services."""
-        if self.line.is_up and SERVICES not in self.line.words:
-            raise _without()
+        self._require(SERVICES, "addresses")
 
     def check_queues(self) -> None:
         """Raise NotAvailable if the release of the connected node has no queues."""
-        if self.line.is_up and QUEUES not in self.line.words:
-            raise _without("queues")
+        self._require(QUEUES, "queues")
 
     def check_quiet(self) -> None:
         """Raise NotAvailable if the release of the connected node cannot erase without an event."""
-        if self.line.is_up and QUIET not in self.line.words:
-            raise _without("erasures without an event")
+        self._require(QUIET, "erasures without an event")
 
     def check_sites(self, to: str) -> None:
         """Raise NotAvailable if `to` is in another site, and the connected node does not support sites."""
-        if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
-            raise _without("other sites")
+        if to.startswith(OTHERS):
+            self._require(LETTERS, "other sites")
 
     def check_direct(self, what: str = TO_ONE) -> None:
         """Raise NotAvailable if the connected node does not have the feature DIRECT."""
-        if self.line.is_up and DIRECT not in self.line.words:
+        self._require(DIRECT, what)
+
+    def _require(self, feature: str, what: str) -> None:
+        if self.line.is_up and feature not in self.line.words:
             raise _without(what)
 
     def _handle_command(self, command: c.Command, envelopes: list[Envelope]) -> None:

@@ -3,7 +3,7 @@
 # Law 1: a client dials other nodes than its own one only if `may_visit` permits it.
 # Law 2: no place is dialed twice in a round, except the client's own one during OWN.
 # Law 3: at most one redirect is followed in a round, and never to an address that this round has dialed.
-# Law 4: a place that no user named never ends a connect, whatever happens there.
+# Law 4: only an error at the client's own node or at a node that the user named ends `connect`.
 
 from __future__ import annotations
 
@@ -70,7 +70,6 @@ class NodeChoice:
         may_visit: Callable[[Place], bool] = lambda place: True,
         follows: bool = True,
     ) -> None:
-        self.forward_refused: int = 0  # forward addresses at which no node of this mesh accepted the client
         self.known: list[KnownNode] = []
         self.saved: list[KnownNode] = []
         self._names = tuple(names) or ("",)
@@ -176,8 +175,6 @@ class NodeChoice:
         self._reasons.pop(self._last.text, None)
         self._reasons[self._last.text] = error
         self._is_hopeful = self._is_hopeful or not is_final
-        if self._last.source is Source.FORWARD:
-            self.forward_refused += 1
 
     def on_refused(self, now: float, refusal: Refuse) -> None:
         """Follow the redirect of a refusal, and remember when the place may be dialed again."""
@@ -211,7 +208,7 @@ class NodeChoice:
         """Return a refusal if the node at the last place has another key than the known node."""
         if not self._last.key or node.key == self._last.key:
             return None
-        text = f"{node.name} has another key than the node that was known there"
+        text = f"{node.name} has a different key than the node known at this address"
         return Refuse("OTHER_KEY", text, final=True)
 
     def on_lost(self, now: float, is_leaving: bool = False, forward: Sequence[str] = ()) -> None:

@@ -1,7 +1,5 @@
 """Returns a client to the node that its user prefers, with `fail_back="when_idle"`."""
 
-# Law 1: a client that returns has nothing that is unanswered or unsettled.
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -20,7 +20,7 @@ LONG_LIVED = 60.0  # s
 def usable(nodes: Iterable[KnownNode]) -> list[KnownNode]:
     """Return the valid nodes of a saved list, the last used one first, at most KEPT."""
     found = (checked(each.name, each.addresses, each.key, each.seen) for each in nodes)
-    return sorted((node for node in found if node is not None), key=lambda node: -node.seen)[:KEPT]
+    return _latest(node for node in found if node is not None)
 
 
 def merged(saved: Sequence[KnownNode], news: Sequence[KnownNode]) -> list[KnownNode]:
@@ -33,7 +33,11 @@ def merged(saved: Sequence[KnownNode], news: Sequence[KnownNode]) -> list[KnownN
         before = found.get(node.name)
         seen = node.seen if before is None else max(node.seen, before.seen)
         found[node.name] = KnownNode(node.name, node.addresses, node.key, seen)
-    return sorted(found.values(), key=lambda node: -node.seen)[:KEPT]
+    return _latest(found.values())
+
+
+def _latest(nodes: Iterable[KnownNode]) -> list[KnownNode]:
+    return sorted(nodes, key=lambda node: -node.seen)[:KEPT]
 
 
 class NodeSaving:

@@ -47,9 +47,9 @@ class ClientVisits:
         if VISITS not in words or not last[0]:
             return
         is_visit = node.uuid != last[0] or (place != last and self._certificate is not None)
-        if is_visit and node.uuid != last[0]:
-            self.former[last[0]] = None
         if is_visit:
+            if node.uuid != last[0]:
+                self.former[last[0]] = None
             self.former.pop(node.uuid, None)
             while len(self.former) > FORMER:
                 del self.former[next(iter(self.former))]

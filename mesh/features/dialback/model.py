@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
 
-from mesh.discovery.advertised import host_of, is_loopback
+from mesh.discovery.advertised import is_loopback
+from mesh.discovery.interfaces import host_of
 from mesh.kernel.context.node_context import Reachability
 from mesh.wire.commands import Introduction
 

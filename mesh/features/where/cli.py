@@ -59,5 +59,5 @@ def command(name: str, as_json: bool, url: str | None) -> int:
     ]
     tell_table(HEADER, rows, dropped=DROPPED)
     if place.missing:
-        print_message(f"No answer, perhaps incomplete: {', '.join(map(harmless, place.missing))}")
+        print_message(f"The list may be incomplete. No answer from {', '.join(map(harmless, place.missing))}")
     return 0

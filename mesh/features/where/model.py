@@ -1,6 +1,6 @@
 """The names that a text can stand for, and the rules for what nodes report about them."""
 
-# Law 1: a node that is asked directly speaks for itself; what others report about it does not count.
+# Law 1: the answer of a node that is asked directly counts; reports of others about it do not.
 # Law 2: what a node reports about a third node is marked with the name of the reporting node.
 # Law 3: nodes where a queue is empty count only while no node has messages or consumers of it, and nodes that
 #   only know a site by their settings count only without a gateway.
@@ -74,7 +74,7 @@ def readings(text: str) -> list[Named]:
     found = list(_possible(text))
     if not found:
         hint = "Write a name such as heron, client/joe, calc/add, queue/orders or site/FRA."
-        raise BadName(f"{shown(text)} cannot be the name of anything in a mesh.", hint=hint)
+        raise BadName(f"{shown(text)} is not a valid name in a mesh.", hint=hint)
     return found
 
 
@@ -140,11 +140,11 @@ def _without_passive(rows: Sequence[Sighting]) -> list[Sighting]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The knowledge in the middle of a search. All fields but `home` and `is_complete` have names of nodes.
+    """The state of a running search, by names of nodes.
 
-    `servers` have `nameservice`. `claimed` may have the name, as others report. `asked` were asked, whether
-    they answered or not. `is_found`: a node has confirmed a name. `is_complete`: nodes with `nameservice`
-    have answered for all nodes.
+    `servers` are the nodes with `nameservice`. `claimed` are nodes that others report to have the name.
+    `asked` are nodes that were asked, with or without an answer. `is_found`: a node has confirmed a name.
+    `is_complete`: nodes with `nameservice` have answered for all nodes.
     """
 
     askable: Sequence[str]

@@ -46,7 +46,7 @@ class LookupResult:
         found: list[LastValue] = []
         for topic, last in self.best.items():
             earlier = self.earlier.get(topic, {})
-            found += [earlier[stamp] for stamp in sorted(earlier)[-(self.most - 1) :]]
+            found += [earlier[stamp] for stamp in sorted(earlier)]
             found.append(last)
         return found
 

@@ -120,17 +120,19 @@ class Incoming:
         route, me = envelope.route, self._context.me.name
         nodes = [hop.node for hop in inside(route)]
         odd = envelope.flags & ODD  # usually 0
-        odd &= ~ONE_SESSION if envelope.to else -1
+        if envelope.to:
+            odd &= ~ONE_SESSION
         is_odd = (
             envelope.numbers
             or (odd and (odd & ODD_FROM_SITES or not is_foreign(envelope.sender)))
             or envelope.domain[:6] == PUTS  # queue messages stay where they were published
         )
         sites = self._context.settings.site.accepting
-        is_visitor = nodes == [peer.node.name] and self._context.visits.vouch(
-            envelope.stream, envelope.sender, peer.node.uuid
+        sender, hop = envelope.sender, peer.node.name
+        is_proven = is_way(sender, nodes, hop, sites) or (
+            nodes == [hop] and self._context.visits.vouch(envelope.stream, sender, peer.node.uuid)
         )
-        if is_odd or not (is_visitor or is_way(envelope.sender, nodes, peer.node.name, sites)):
+        if is_odd or not is_proven:
             return self.provenance.forged(peer, envelope, ODD_FIELDS if is_odd else NO_ROUTE)
         if me in nodes:
             path = " -> ".join((*nodes, me))

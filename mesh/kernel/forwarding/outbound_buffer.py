@@ -264,7 +264,7 @@ class OutboundBuffer:
             self._expiry.tick()
 
     def _warning_due(self, entry: PendingForward) -> float:
-        """Return when the first hop of the entry has made no progress for as long as its patience lasts."""
+        """Return the time at which the patience for the first stalled hop of the entry runs out."""
         of_link = self._context.settings.of_link
         lines = [(hop, line) for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
         due = [max(entry.arrived, line.progress) + of_link("patience", hop) for hop, line in lines]

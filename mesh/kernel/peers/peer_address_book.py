@@ -128,7 +128,7 @@ class PeerAddressBook(Component):
         return True
 
     def set_shared(self, addresses: Mapping[str, Sequence[str]]) -> None:
-        """Dial the addresses that the admin has set for nodes, by their names, and no earlier ones."""
+        """Replace the addresses that the admin has set for nodes, by their names."""
         self.shared = {name: tuple(at) for name, at in addresses.items()}
         others = {a: name for name, at in self.shared.items() if name != self._context.me.name for a in at}
         for address in [a for a, seed in self._seeds.items() if seed.kind == SHARED and a not in others]:

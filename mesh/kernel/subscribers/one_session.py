@@ -16,16 +16,12 @@ class OneSession:
     def __init__(self) -> None:
         self._turns: dict[str, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._turns)
-
     def share_out(self, envelope: Envelope, unread: Mapping[str, int]) -> dict[str, Envelope]:
         """Return the part of the envelope for each inbox that gets messages.
 
         `unread` has the unread bytes of each inbox that may get messages, which must be at least one.
         """
-        ends = envelope.ends()
-        sizes = [end - start for start, end in zip((0, *ends[:-1]), ends, strict=True)]
+        sizes = [end - start for start, end in map(envelope.slice, range(envelope.count))]
         chosen = choose(sizes, unread, self._turns)
         return {name: envelope.cut(indices) for name, indices in chosen.items()}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from mesh.discovery.advertised import is_loopback
+from mesh.discovery.interfaces import host_of
 from mesh.features.dialback.model import (
     LOCAL,
     NO,
@@ -110,7 +111,8 @@ class CheckingAddress(Component):
         return is_elsewhere(self._context.me, peer.node, self._context.settings.hosts)
 
     def _ask(self, peer: Peer) -> None:
-        check, uuid, name, host = self._check, peer.node.uuid, peer.node.name, _host(peer)
+        check, uuid, name = self._check, peer.node.uuid, peer.node.name
+        host = host_of(peer.node.address or peer.reached)
 
         def came(replies: Replies[DialedBack], missing: list[str]) -> None:
             outcome = _outcome(replies[uuid].value) if uuid in replies and not replies[uuid].code else None
@@ -131,10 +133,6 @@ class CheckingAddress(Component):
             self._context.event("unreachable", f"{found.text}. {found.hint}", level="warning")
         elif was.code == NO and found.code != NO:
             self._context.event("reachable", f"{self._check.address}: {found.text}")
-
-
-def _host(peer: Peer) -> str:
-    return (peer.node.address or peer.reached).removeprefix("tcp://").rpartition(":")[0].strip("[]")
 
 
 def _outcome(value: DialedBack) -> Outcome | None:

@@ -145,7 +145,7 @@ class DialingBack(Component):
         return Welcome(conn.version, self._context.me, s.cluster, speaks=self._context.face.features)
 
     def on_opened(self, conn: Conn, node: Introduction) -> None:
-        self._context.out.hang_up(conn)  # WELCOME has said everything
+        self._context.out.hang_up(conn)  # the WELCOME is the whole answer
 
     def sender_of(self, conn: Conn) -> Any:
         return None

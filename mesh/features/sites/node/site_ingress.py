@@ -94,10 +94,12 @@ class SiteIngress(Component):
         """
         to = SessionName.parse(envelope.to)
         here = replace_name(to, site=None)
-        if to.node is not None or envelope.domain:
-            return str(here)
-        node = self._locator.node_of(to)
-        return str(here.at(node)) if node else "" if node == "" else str(here)
+        if to.node is None and not envelope.domain:
+            node = self._locator.node_of(to)
+            if node == "":
+                return ""
+            here = here.at(node) if node else here
+        return str(here)
 
     def _nowhere(self, envelope: Envelope) -> NotConnected:
         site, name = split(envelope.to)

@@ -58,7 +58,7 @@ class NameReports(Component):
         self._report()  # the others get the difference, so that all know the same
         if peer not in self._followers:
             self._followers[peer] = 0
-            self._send(peer, (), self._reported)
+            self._send(peer, set(), self._reported)
 
     def on_second(self) -> None:
         if self._followers and self._context.clock.now >= self._next:
@@ -77,7 +77,7 @@ class NameReports(Component):
         for kind, table in self._context.face.named_here.items():
             yield from ((kind, name) for name in table.used())
 
-    def _send(self, peer: Peer, removed: Sequence[NameRow] | set[NameRow], added: set[NameRow]) -> None:
+    def _send(self, peer: Peer, removed: set[NameRow], added: set[NameRow]) -> None:
         for add, remove, has_more in changes(cut_by_size(removed, _size), cut_by_size(added, _size)):
             self._followers[peer] += 1
             self._context.out.send(peer.data, Names(self._followers[peer], has_more, add, remove))

@@ -6,7 +6,7 @@
 #   store. A start completes the move of a batch that a crash has interrupted: see mesh/store/moving.py.
 # Law 3: a queue receives a message after it is in the queue's store.
 # Law 4: while the other store is full or too slow, a subscription loses new messages, or refuses them if
-#   limits.durable_full says so. What waits here is bounded by limits.backlog_bytes.
+#   limits.durable_full says so. The waiting messages are bounded by limits.backlog_bytes.
 # Law 5: no batch begins during a backup, which copies the own store last, unless half of that limit waits.
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Move = tuple[
 
 
 class Spool:
-    """The messages on their way from the node's own store, `own`, to another one, `disk`."""
+    """The messages in transit from the node's own store, `own`, to another store, `disk`."""
 
     def __init__(self, context: NodeContext, own: Disk, disk: Disk) -> None:
         self._context = context
@@ -78,7 +78,7 @@ class Spool:
             self._move_next()
 
     def hold(self, is_held: bool) -> None:
-        """Begin no batch until the call with False."""
+        """Hold back new batches while `is_held`."""
         self._is_held = is_held
         if not (is_held or self._is_full):
             self._move_next()
