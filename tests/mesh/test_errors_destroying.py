@@ -21,7 +21,10 @@ HINTS = {  # by file: the hint and its occasion
     "mesh/cli/backup.py": {"--accept-rollback": "just restored: the copy is older than the last start"},
     "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
     "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
-    "mesh/cli/erase.py": {"Erase the topic only in the domain": "help of --domain"},
+    "mesh/cli/erase.py": {
+        "Erase the topic only in the domain": "help of --domain",
+        "Delete only the retained values.": "help of --history-only",
+    },
     "mesh/client/retained_values.py": {"No topic to erase": "no hint: what was wrong"},
     "mesh/features/sites/cli.py": {
         ". To remove it anyway:  mesh relay rm ": "that was typed, and the count of messages is said",
@@ -41,6 +44,7 @@ HINTS = {  # by file: the hint and its occasion
     "mesh/kernel/asking/erasing.py": {
         "erase the topic again later": "that was typed, and nodes were away",
         " could not erase it (": "no hint: an erase failed at a node",
+        ", which cannot erase without notifying": "no hint: an erase was refused at a node",
     },
     "mesh/kernel/subscribers/lastvalues.py": {
         "erase the topic again later": "the same, at the master",
@@ -85,7 +89,7 @@ HINTS = {  # by file: the hint and its occasion
     "mesh/reasons/texts.py": {
         "or `mesh unsub` an unused subscription": "it was full, and lost messages already"
     },
-    "mesh/reserved.py": {"Change rules with": "names the verbs, after a refused domain"},
+    "mesh/reserved.py": {"Change the rules or addresses": "names the verbs, after a refused domain"},
     "mesh/security/joining.py": {
         "and join this one: mesh join --replace": "keys of a mesh of that name are there; keeps them beside",
         " --replace": "keys of a site of that name are there; keeps them beside",

@@ -107,7 +107,9 @@ def test_without_an_event_a_topic_is_erased_everywhere_and_its_subscribers_go_on
                 assert await b.erase(xpath="//key[@oid='k']", domain=RUGBY, **how) == ["k"]
                 with pytest.raises(BadArgument, match="history_only="):
                     await b.erase("k", silent=True, history_only=True)
-                with pytest.raises(BadArgument, match=f"{mode}= cannot be used for the rules of a node"):
+                with pytest.raises(
+                    BadArgument, match=f"{mode}= cannot be used for the rules or addresses of a node"
+                ):
                     await b.erase("__sys__cluster.node.master[heron]", **how)
 
     asyncio.run(scenario())
