@@ -45,7 +45,8 @@ class FirstValues(Component):
         self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
         self._ready: dict[Feed, tuple[Session, Query]] = {}  # feeds that can get their values now
         self._is_spent = False  # the budget of this tick is used
-        self._promised: dict[Feed, tuple[float, Callable[[], None]]] = {}  # when to call `done` at the latest
+        # Feeds whose values are being fetched: when to call the functions at the latest, and these.
+        self._promised: dict[Feed, tuple[float, list[Callable[[], None]]]] = {}
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(RoutesChanged, lambda _: self.fetch_missing()),)
@@ -63,8 +64,11 @@ class FirstValues(Component):
         If many values take longer than CONFIRM to arrive, `done` is called before. Values of unreachable
         masters follow when the masters return (see `fetch_missing`).
         """
+        if feed in self._promised:  # its client has reconnected, and subscribed again
+            self._promised[feed][1].append(done)
+            return
         due = self._context.clock.now + CONFIRM
-        self._promised[feed] = due, done
+        self._promised[feed] = due, [done]
         self._context.clock.wake(due)
 
         def deliver(found: LookupResult) -> None:
@@ -74,8 +78,7 @@ class FirstValues(Component):
             session.outlet.flush(self._context.out.raw)
             if lacks:
                 self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
-            if self._promised.pop(feed, None) is not None:
-                done()
+            self._call_promised(feed)
 
         self._joining.begins(feed)
         self._lookup.look_up(query, deliver, after=True, most=feed.history)
@@ -104,10 +107,15 @@ class FirstValues(Component):
         self._is_spent = False
         now = self._context.clock.now
         for feed in [feed for feed, (due, _) in self._promised.items() if due <= now]:
-            self._promised.pop(feed)[1]()
+            self._call_promised(feed)
             feed.release_held()
         if self._ready:
             self._fetch_values()
+
+    def _call_promised(self, feed: Feed) -> None:
+        _, functions = self._promised.pop(feed, (0.0, []))
+        for function in functions:
+            function()
 
     def lacks_nothing(self, feed: Feed, query: Query) -> None:
         """Stop fetching missing values for a feed that ended."""

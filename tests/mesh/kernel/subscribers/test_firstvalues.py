@@ -49,6 +49,31 @@ def test_many_values_may_take_long_and_the_subscription_is_confirmed_before(
     assert not a.core.parts.first_values._promised and not len(a.core.parts.router.joining)
 
 
+def test_a_client_that_reconnects_while_its_values_are_fetched_is_answered() -> None:
+    net = SimNetwork(5)
+    a, b = net.mesh("a", "b")
+    published(b, 3)
+    hears = a.core.parts.context.face.from_peers
+    handle, parts = hears[c.Reply], list[tuple[Any, ...]]()
+    hears[c.Reply] = lambda *part: parts.append(part)
+    joe = client_of(a)
+    heard = joe.subscribe(pattern="k/#")
+    net.until(lambda: len(parts) > 0)
+    assert joe.pipe is not None
+    joe.pipe.lose()
+    net.until(lambda: not joe.core.line.is_up)
+    net.until(lambda: joe.core.line.is_up)
+    net.run(0.5)  # the client has subscribed again
+    assert not heard.is_confirmed
+    a.core._at(net.now, a.wall)
+    for part in parts:
+        handle(*part)
+    hears[c.Reply] = handle
+    a._carry_out_all()
+    net.until(lambda: heard.is_confirmed)
+    net.until(lambda: len(heard.contents) == 3)
+
+
 class Told:
     """A question of `a` to `b`, with its outcome. The test writes the parts of the reply."""
 
