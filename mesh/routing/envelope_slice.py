@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -104,6 +105,13 @@ class EnvelopeSlices:
         self.bytes += slice_.size
         self.messages += slice_.messages
 
+    def insert_by_position(self, slice_: EnvelopeSlice) -> None:
+        """Insert a slice behind those with the same or a lower position of its master's log."""
+        self.append(slice_)
+        if len(self._row) > 1 and _position(self._row[-2]) > _position(slice_):  # late, by another route
+            self._row.pop()
+            self._row.insert(bisect_right(self._row, _position(slice_), key=_position), slice_)
+
     def pop(self) -> EnvelopeSlice:
         return self._less(self._row.popleft())
 
@@ -121,3 +129,7 @@ class EnvelopeSlices:
         self.bytes -= slice_.size
         self.messages -= slice_.messages
         return slice_
+
+
+def _position(slice_: EnvelopeSlice) -> int:
+    return slice_.stored.position

@@ -4,6 +4,9 @@ A stopped subscriber at the peer must not fill the memory here. Above the limit 
 to the peer: if it fails, they become a gap.
 """
 
+# Law: a slice waits only for slices before it in its master's log, in whatever order they were sent. Nodes
+# that relay one log to each other by several routes would otherwise wait for each other forever.
+
 from __future__ import annotations
 
 from mesh.routing.envelope_slice import EnvelopeSlice, EnvelopeSlices
@@ -31,14 +34,15 @@ class Unsettled:
 
     def add_slice(self, slice_: EnvelopeSlice) -> list[EnvelopeSlice]:
         """Add a slice, and return the slices above the limit, which are now left to the peer."""
-        self._rows.setdefault(slice_.stored.master, EnvelopeSlices()).append(slice_)
+        self._rows.setdefault(slice_.stored.master, EnvelopeSlices()).insert_by_position(slice_)
         self._bytes += slice_.size
         self._rest(slice_)
         given = []
         while self._bytes > self._bound:
             oldest = self._pop(next(iter(self._rows)))
-            messages, _ = self._trusted.get(oldest.stored.master, (0, 0))
-            self._trusted[oldest.stored.master] = (messages + oldest.messages, oldest.stored.position)
+            messages, last = self._trusted.get(oldest.stored.master, (0, 0))
+            last = max(last, oldest.stored.position)
+            self._trusted[oldest.stored.master] = (messages + oldest.messages, last)
             given.append(oldest)
         return given
 

@@ -105,6 +105,41 @@ def test_a_peer_is_trusted_per_master() -> None:
     assert (ends.take_gap(), ends.feed.pending) == (1, 1), "heron's first is lost, its second comes"
 
 
+def test_a_late_item_waits_for_no_later_position() -> None:
+    ends = taken_by_a_peer(*herons(1, 5, 3))
+    ends.feed.settle_master(HERON, 3)
+    assert released(ends) == [(HERON, 1), (HERON, 3)]
+    ends.feed.settle_master(HERON, 5)
+    assert (released(ends)[2:], ends.feed.is_owed) == ([(HERON, 5)], False)
+
+
+def test_items_of_one_position_are_settled_in_the_order_in_which_they_were_sent() -> None:
+    first, second = herons(3, 3)
+    ends = taken_by_a_peer(*herons(5), first, second)
+    ends.feed.settle_master(HERON, 3)
+    assert ends.released == [first, second]
+
+
+def test_after_a_restart_late_items_come_again_where_they_were() -> None:
+    ends = taken_by_a_peer(*herons(1, 5, 3))
+    ends.sent.clear()
+    ends.feed.restart()
+    ends.feed.connect(1.0)
+    assert ends.positions == [1, 5, 3]
+
+
+def test_a_peer_is_trusted_up_to_the_furthest_position() -> None:
+    ends = Ends(kind=PeerFeed)
+    ends.feed.connect(0.0)
+    for total, position in enumerate((4, 5, 6, 7, 2), 1):  # 400 bytes each, 3 fit
+        ends.offer(stored(position, size=336, master=HERON))
+        ends.feed.on_processed(total, 0.0)
+    assert released(ends) == [(HERON, 4), (HERON, 2)]
+    ends.feed.settle_master(HERON, 3)
+    ends.feed.restart()
+    assert ends.take_gap() == 2, "position 4 may be unread"
+
+
 def test_the_line_counts_what_left_and_what_waits() -> None:
     ends = taken_by_a_peer(*mine(1))
     ends.offer(*mine(2, 3, 4, 5), *herons(1))
