@@ -177,7 +177,6 @@ class Refuse(Command, frozen=True, tag=4):
         key: With `SAME_UUID`, in a mesh with keys: its Ed25519 key, 32 bytes.
         signature: With `SAME_UUID`: signature of the proven text by `key`; without keys a MAC of 32 bytes.
         forward: To a client: addresses of other nodes that may accept it, the best one first, at most 8.
-        certificate: Reserved: always empty.
         retry_ms: To a client: earliest time to dial this node again, in ms from now. 0: not given.
     """
 
@@ -190,7 +189,6 @@ class Refuse(Command, frozen=True, tag=4):
     key: bytes = b""
     signature: bytes = b""
     forward: tuple[str, ...] = ()
-    certificate: bytes = b""
     retry_ms: Natural = 0
 
 

@@ -99,3 +99,10 @@ def in_use(holder: Session) -> Refuse:
         return Refuse("SESSION_IN_USE", text, hint, final=True)
     hint = "Close the other client, or choose another session number."
     return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)
+
+
+def copied(session: Session) -> Refuse:
+    """Return the final refusal of a client whose session has moved on without it."""
+    text = f"{session.name} is open at another node with the same stream key"
+    hint = "This program is a copy of another one, as in a cloned machine. Connect anew in each of them."
+    return Refuse("SESSION_IN_USE", text, hint, final=True)

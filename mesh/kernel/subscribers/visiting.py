@@ -28,6 +28,7 @@ from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.session_takeover import copied
 from mesh.operations import Delete, Put
 from mesh.routing.aside import drop_master
 from mesh.routing.log import position_key
@@ -117,7 +118,12 @@ class Visiting(Component):
         ask, session, certificate = asked.ask, asked.who, asked.ask.certificate
         if (certificate.session, certificate.stream) != (session.text, session.stream):
             raise LocalError("The certificate is for another session.", code="FORGED_VISIT")
-        standing = check_certificate(self._context, certificate, self._context.me.uuid)
+        try:
+            standing = check_certificate(self._context, certificate, self._context.me.uuid)
+        except LocalError as error:
+            if error.code == "MOVED":
+                self._refuse_copy(session)
+            raise
         visit = self._visits.get(session.stream)
         if standing is Standing.SAME and visit is not None:
             visit.call = asked
@@ -133,6 +139,12 @@ class Visiting(Component):
             if (known := self._neighbours.peers.get(uuid)) is not None:
                 self._neighbours.review_login(known)
         self._release_former(session.stream)
+
+    def _refuse_copy(self, session: Session) -> None:
+        """Hang up on a client whose key has signed a later visit: two programs have the key."""
+        if session.conn is not None:
+            self._context.out.send(session.conn, copied(session))
+            self._context.end_connection(session.conn)
 
     def _keep(self, certificate: Certificate) -> None:
         key = visit_key(certificate.stream)

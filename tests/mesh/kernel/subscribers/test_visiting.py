@@ -180,6 +180,24 @@ def test_a_move_back_to_the_home_resumes_there(play: Any) -> None:
     play(scenario)
 
 
+def test_a_copy_of_a_client_whose_session_has_moved_on_is_refused(play: Any) -> None:
+    async def scenario(it: Moves) -> None:
+        it.visit("stork")
+        await it.m.pass_time(5)
+        copy = it.joe._shell.core.visits._certificate
+        it.visit("ibis")
+        await it.m.pass_time(5)
+        original = it.joe._shell.core.visits._certificate
+        it.joe._shell.core.visits._certificate = copy  # a copy does not know the visits of the original
+        it.visit("stork")
+        await it.m.pass_time(5)
+        why = it.joe._shell.core.line.why
+        assert why is not None and why.code == "SESSION_IN_USE" and "the same stream key" in why.what
+        it.joe._shell.core.visits._certificate = original
+
+    play(scenario)
+
+
 def test_only_what_the_client_lacks_is_resumed(play: Any) -> None:
     async def scenario(it: Moves) -> None:
         async with it.m.connect("ibis", client="slow") as slow, slow.subscribe("k", domain="NEWS"):
