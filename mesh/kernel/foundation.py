@@ -68,7 +68,7 @@ class Foundation:
 
         peers = self.peers = dict[bytes, Peer]()
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
-        merging = self.merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
+        merging = self.merging = Merging(settings.me.name, mapping.masters, mapping.comes_in_parts)
         settling = self.settling = FeedSettling(shelf, mapping, merging, peers, bool(settings.site.name))
         dialler = self.dialler = Dialler(context)
         rivals = self.rivals = DuplicateDetector(context, dialler)

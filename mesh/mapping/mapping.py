@@ -47,6 +47,8 @@ class Mapping:
         self.is_plain = not rules and self.scope == "mesh"  # each node is master of its own clients' messages
         self.has_several = has_several(rules)  # whether a message may have more than one master
         self.has_backups = any(rule.backup for rule in rules)
+        # Whether a node may be asked for a pattern of which it has only the keys with their own rules.
+        self.has_parts = any(key.kind not in (DOMAIN, ANY) for rule in rules for key in rule.alternatives())
         self.has_dirty = any(rule.dirty_read for rule in rules)
         self.has_cache_terms = any(rule.cache_ttl or rule.cache_linger for rule in rules)
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # a stream may have several
@@ -164,6 +166,13 @@ class Mapping:
 
     def is_backed(self, key: str, e: Envelope) -> bool:
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
+
+    def comes_in_parts(self, key: str, e: Envelope) -> bool:
+        """Return whether nodes may deliver a part of a publisher's messages before the rest.
+
+        Backups do, and nodes that are asked for a pattern because of a key with its own rule.
+        """
+        return self.has_parts or self.is_backed(key, e)
 
     def is_dirty(self, e: Envelope, node: str) -> bool:
         """Return whether local clients receive the envelope before it reaches `node`."""

@@ -12,7 +12,8 @@ from mesh.wire.envelope import ERASED, Envelope
 
 # Law 1: each master delivers a publisher's messages in order. A lower number than one already handed on is
 # therefore a duplicate, and handing on only new ones keeps the order. Masters that back each other up deliver
-# different parts, some much later: for these, only numbers already handed on are duplicates.
+# different parts, some much later, and a node that relays some keys of a pattern delivers those first: for
+# these, only numbers already handed on are duplicates.
 # Law 2: a duplicate is settled with its own master when the first copy is settled here. Otherwise a crash of
 # this node and of the first master would lose the message.
 
@@ -25,18 +26,18 @@ MergedStream = tuple[bytes, str, Masters]
 class Merging:
     """Deduplicates the messages that several masters deliver.
 
-    `masters(key, envelope)` returns the masters by the rules. `is_backed(key, envelope)` returns whether they
-    have backups.
+    `masters(key, envelope)` returns the masters by the rules. `in_parts(key, envelope)` returns
+    whether parts of a publisher's messages may arrive before the rest.
     """
 
     def __init__(
         self,
         me: str,
         masters: Callable[[str, Envelope], Masters],
-        is_backed: Callable[[str, Envelope], bool] = lambda key, envelope: False,
+        in_parts: Callable[[str, Envelope], bool] = lambda key, envelope: False,
     ) -> None:
         self._me = me
-        self._masters, self._is_backed = masters, is_backed
+        self._masters, self._in_parts = masters, in_parts
         self._seen = Seen()
         self._highest = Bounded[MergedStream, int](STREAMS)  # highest number handed on
         # By stream: stored envelopes needed here, each with its duplicates.
@@ -52,7 +53,7 @@ class Merging:
         """
         if e.flags & ERASED:
             return None  # its numbers are those of requests
-        if is_foreign(e.sender) or any(self._is_backed(key, e) for key in e.keys):
+        if is_foreign(e.sender) or any(self._in_parts(key, e) for key in e.keys):
             return self._unseen(e)
         streams = self._streams(e)
         rows = e.rows()
@@ -84,8 +85,8 @@ class Merging:
         self._seen.forget_messages(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
-        """Record that this node accepted the envelope itself, if one of its keys has backup masters."""
-        if not e.flags & ERASED and any(self._is_backed(key, e) for key in e.keys):
+        """Record that this node accepted the envelope itself, if its messages may arrive in parts."""
+        if not e.flags & ERASED and any(self._in_parts(key, e) for key in e.keys):
             self._seen.add(e)
 
     def passed(self, value: Envelope, source: str) -> None:
@@ -94,7 +95,7 @@ class Merging:
         `source` is the node that sent the value, after everything else that it had for this node. A value
         from a node other than its master is a copy, and earlier subscribers are still owed the message.
         """
-        if not self._is_backed(value.keys[0], value):
+        if not self._in_parts(value.keys[0], value):
             self._raise(self._streams(value)[0], value.last)
         elif value.master == source:
             self._seen.add(value)

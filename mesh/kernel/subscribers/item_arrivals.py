@@ -121,11 +121,12 @@ class ItemArrivals:
         """Return whether another peer has already sent a later position of the same master's log.
 
         In that case, the peer that sent this item relayed the log before, and its remaining items arrive
-        late. The furthest position is recorded.
+        late. So does another part of the same position. The furthest position is recorded.
         """
         place = stored.position or stored.after
         furthest, by = self._furthest.get(stored.master, (0, b""))
-        if place >= furthest:
+        is_part = place == furthest and self._settling.merges and stored.position > 0
+        if place >= furthest and not is_part:
             self._furthest[stored.master] = (place, stored.source)
             return False
         return by != stored.source

@@ -36,8 +36,8 @@ class FeedSettling:
 
     @property
     def merges(self) -> bool:
-        """Whether several masters or gateways may send the same message."""
-        return self._mapping.has_several or self._knows_sites
+        """Whether several masters, relays or gateways may send the same message."""
+        return self._mapping.has_several or self._mapping.has_parts or self._knows_sites
 
     def on_released(self, stored: StoredEnvelope) -> None:
         """Shrink, delete or settle an envelope of which a subscriber has released some or all messages."""

@@ -158,6 +158,21 @@ def test_a_master_asks_nobody_but_to_erase() -> None:
     assert [asked("heron", use, view)[0] for use in Use] == [(), (), ("avalon",)]
 
 
+@pytest.mark.parametrize(
+    ("rule", "has_parts"),
+    [
+        (Rule("heron", domains=("NEWS",)), False),
+        (Rule("heron", domains=("*",)), False),
+        (Rule("heron", keys=("k",)), True),
+        (Rule("heron", patterns=("k/#",)), True),
+        (Rule("heron", xpaths=("//a",)), True),
+    ],
+)
+def test_a_rule_for_keys_may_split_what_a_node_relays(rule: Rule, has_parts: bool) -> None:
+    mapping = Mapping("bilbo", (Rule("frodo", domains=("NEWS",)), rule))
+    assert mapping.has_parts == mapping.comes_in_parts("k", envelope("k")) == has_parts
+
+
 def test_only_what_has_several_masters_is_looked_at_twice() -> None:
     assert Mapping("bilbo", BOTH).has_several
     other = (BOTH[0], Rule("avalon", domains=("E",)), Rule("frodo", 1, ("D",)))

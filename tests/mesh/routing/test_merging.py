@@ -44,6 +44,13 @@ def test_only_the_new_part_of_an_envelope_is_handed_on() -> None:
     assert m.select_new(stored(1, "k l k k", master=b"a")) == (2, 3)
 
 
+def test_where_parts_may_come_first_the_rest_is_handed_on_late() -> None:
+    m = Merging("frodo", lambda key, envelope: SHARED[key], lambda key, envelope: True)
+    assert m.select_new(stored(17, "k")) is None
+    assert m.select_new(stored(16, "k k", master=b"a")) == (0,)
+    assert m.select_new(stored(16, "k k")) == ()
+
+
 def test_what_has_one_master_or_this_node_for_one_counts_apart() -> None:
     m = merging()
     assert m.select_new(stored(9)) is None

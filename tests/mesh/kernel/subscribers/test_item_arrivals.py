@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
+from mesh.kernel.subscribers.settling import FeedSettling
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Hop
 from mesh.wire.limits import HOPS
@@ -101,6 +102,32 @@ def test_the_rest_of_an_earlier_relay_is_late() -> None:
     for name, position in (("a", 7), ("b", 9), ("a", 8), ("b", 8), ("a", 10)):
         stage.comes(name, position)
     assert [item.is_late for item in stage.relayed] == [False, False, True, False]
+
+
+@pytest.mark.parametrize(("merges", "expected"), [(True, [False, True]), (False, [False, False])])
+def test_another_part_of_a_position_is_late_where_parts_are_merged(
+    merges: bool, expected: list[bool]
+) -> None:
+    stage = Stage(merges)
+    stage.merging.select_new.side_effect = [(1,), (0,)]
+    stage.comes("a", 7)
+    stage.comes("b", 7)
+    assert [item.is_late for item in stage.relayed] == expected
+
+
+def test_a_transient_item_at_the_furthest_position_is_not_late() -> None:
+    stage = Stage(merges=True)
+    stage.merging.select_new.return_value = None
+    stage.comes("a", 7)
+    stage.comes("b", 0, after=7)
+    assert [item.is_late for item in stage.relayed] == [False, False]
+
+
+@pytest.mark.parametrize("name", ["has_several", "has_parts", "knows_sites", ""])
+def test_duplicates_are_looked_for_where_several_nodes_may_send_them(name: str) -> None:
+    mapping: Any = Mock(has_several=name == "has_several", has_parts=name == "has_parts")
+    settling = FeedSettling(Mock(), mapping, Mock(), {}, knows_sites=name == "knows_sites")
+    assert settling.merges == bool(name)
 
 
 @pytest.mark.parametrize(
