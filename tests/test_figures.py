@@ -20,7 +20,7 @@ from mesh.kernel.access import authenticator
 from mesh.kernel.asking import lookup
 from mesh.kernel.context import node_clock, settings
 from mesh.kernel.peers import peer_address_book, remembered_nodes, rounds
-from mesh.routing import feed
+from mesh.routing import feed_state
 from mesh.security import zap
 from mesh.shell import damper, driver, lag
 from mesh.store import room, witnessed
@@ -107,8 +107,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("live node that does not answer ends after {} s", (settings.CONFIRM,)),
         ("waits for at most {} s until the nodes", (rounds.FIRST_VIEW,)),
         ("Up to {} ranges are kept", (origin.MAX_RANGES,)),
-        ("that has received nothing for {:w} has stopped", (feed.PROGRESS,)),
-        ("transient messages: after {:w} at the smaller window", (4 * feed.PROGRESS,)),
+        ("that has received nothing for {:w} has stopped", (feed_state.PROGRESS,)),
+        ("transient messages: after {:w} at the smaller window", (4 * feed_state.PROGRESS,)),
     ],
     "decisions/004-ranges.md": [("keeps up to {} ranges", (origin.MAX_RANGES,))],
     "decisions/009-stores-do-not-guess.md": [

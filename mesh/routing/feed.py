@@ -9,31 +9,19 @@ Law: matched = delivered + dropped + expired + buried + pending, in messages, at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from math import inf
 
 from mesh.errors import RemoteError
-from mesh.routing.backlog import Backlog
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.routing.flight import Flight
+from mesh.routing.feed_state import PROGRESS, FeedState, Lost
 from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paging import Paging
-from mesh.routing.querytrie import wants
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.wire.commands import Query
-from mesh.wire.envelope import PROVISIONAL, Envelope
-
-Lost = Callable[[Envelope, str, int], None]  # messages lost to the subscriber: envelope, reason, count
-
-# Seconds: a subscriber with progress this recently is slow, not stopped.
-PROGRESS = 0.5
-# Seconds to wait for a peer that reports being behind and makes no progress. Peers that route for each other
-# could otherwise wait for each other forever.
-PATIENCE = 10.0
+from mesh.wire.envelope import PROVISIONAL
 
 
-class Feed:
+class Feed(FeedState):
     """The feed of a client's subscription, and the base class of other feeds.
 
     `send` is called for each slice that may be sent, `overran` after a drop for lack of room, and
@@ -42,9 +30,6 @@ class Feed:
     messages, with a reason of `mesh.reasons.texts`, but not by `clear`. `wall` returns ns
     since 1970, for expiry, and with `paging` slices may wait on disk only.
     """
-
-    is_peer = False
-    since: Mapping[Query, Mapping[bytes, int]] = {}  # for peers only
 
     def __init__(
         self,
@@ -59,61 +44,11 @@ class Feed:
         lost: Lost = lambda envelope, why, n: None,
         ends_in_gap: Callable[[Feed], None] = lambda feed: None,
     ) -> None:
-        self.key = key  # name of its record in the store
-        self.credit = credit
-        self.overflow = overflow
-        self.paces = overflow is Overflow.BLOCK  # publishers wait for it while it makes progress
-        self.owner = ""  # name of the peer; "" otherwise
-        self.queries: dict[Query, int] = {}  # query: log position from which it counts
-        self.floors: dict[bytes, int] = {}  # by other master: its log position at the start
-        self.position = 0  # highest settled position of this node's log
-        self.connected = False
-        self.is_held = False  # sends nothing until its first values arrive
-        self.history = 1  # initial messages of each topic, at most
-        self.gone_since = 0.0
-        self.closed = False
-        self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
-        self.coming = 0  # bytes accepted for it and being stored
-        self.gap = 0  # unreported dropped messages behind all slices
-        # By master: slices that wait until the session's resume of its log is complete; None: not delivered.
-        self.aside: dict[bytes, list[EnvelopeSlice] | None] = {}
+        super().__init__(key, credit, overflow, paging, released, lost)
         self._wall = wall
         self._send = send
-        self._released = released
         self._overran = overran
-        self._lost = lost
         self._ends_in_gap = ends_in_gap
-        self._offered = 0
-        self._backlog = Backlog(credit, overflow, paging)
-        self._flight = Flight(credit)
-        self._progress = 0.0
-        self._said = 0.0  # time of its last report, even without progress
-        self._is_overrun = False  # dropped something since its last progress
-
-    # --- queries ----------------------------------------------------------------------------------------
-
-    def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
-        """Add a query that is owed messages from `position` of this node's log on.
-
-        `since` has the last positions that are not owed in the logs of other masters, by uuid. Only the feed
-        of a peer uses `since`.
-        """
-        self.queries[query] = position
-
-    def expect(self, stored: StoredEnvelope, sign: int) -> None:
-        """Add (`sign` +1) or subtract (-1) the bytes of an accepted envelope that is being stored.
-
-        The caller subtracts them when the envelope is on disk or was refused.
-        """
-        self.coming += sign * stored.size
-
-    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
-        """Return the first position in this node's log that is owed for this topic and not settled.
-
-        Return infinity if no query matches the topic.
-        """
-        asked = (since for query, since in self.queries.items() if wants(query, key, domain, xml))
-        return max(self.position + 1, min(asked, default=inf))
 
     # --- input and output -------------------------------------------------------------------------------
 
@@ -216,10 +151,6 @@ class Feed:
         if self.gap and self.connected and not self.is_owed:
             self._ends_in_gap(self)
 
-    def take_gap(self) -> int:
-        gap, self.gap = self.gap, 0
-        return gap
-
     def restart(self) -> None:
         """Requeue the slices in flight after the receiver lost its state.
 
@@ -230,11 +161,6 @@ class Feed:
     def disconnect(self, now: float) -> None:
         self.connected = False
         self.gone_since = now
-
-    def masters(self) -> set[bytes]:
-        """Return the masters of the slices in flight, waiting or set aside."""
-        aside = chain.from_iterable(filter(None, self.aside.values()))
-        return {slice_.stored.master for slice_ in chain(self._flight, self._backlog, aside)}
 
     def take_of(self, master: bytes) -> list[EnvelopeSlice]:
         """Remove and return the waiting slices of a master. They no longer count as matched."""
@@ -274,57 +200,6 @@ class Feed:
         aside, self.aside = self.aside, {}
         for slice_ in chain(self._take_everything(), *filter(None, aside.values())):
             self.release(slice_.stored)
-
-    # --- state ------------------------------------------------------------------------------------------
-
-    def alive(self, now: float) -> bool:
-        """Return whether the subscriber makes progress, so that publishers should wait for it briefly."""
-        return self.connected and now - self._sign_of_life(now) < PROGRESS
-
-    @property
-    def stands_since(self) -> float | None:
-        """The time of the last progress, or None if disconnected or if nothing was dropped since then."""
-        return self._progress if self.connected and self._is_overrun else None
-
-    @property
-    def line(self) -> int:
-        """The number of items sent since the last restart, plus the number of waiting items."""
-        return self._flight.sent + len(self._backlog)
-
-    @property
-    def is_owed(self) -> bool:
-        """Whether anything is in flight, waiting or unsettled."""
-        return bool(self._flight or self._backlog)
-
-    @property
-    def waiting_bytes(self) -> int:
-        return self._flight.bytes + self._backlog.bytes
-
-    @property
-    def under_way_bytes(self) -> int:
-        """The bytes that were sent and are not processed yet."""
-        return self._flight.bytes
-
-    def all_stored(self) -> Iterator[StoredEnvelope]:
-        """Yield the stored envelopes in flight, and those waiting in memory that `Memory` does not count."""
-        yield from (slice_.stored for slice_ in self._flight)
-        for slice_ in self._backlog:
-            if not (slice_.stored.own and slice_.is_persistent):
-                yield slice_.stored
-
-    @property
-    def pending(self) -> int:
-        """The number of messages in flight or waiting."""
-        return self._flight.messages + self._backlog.messages
-
-    @property
-    def items(self) -> int:
-        """The number of slices in flight or waiting."""
-        return len(self._flight) + len(self._backlog)
-
-    def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Return whether the message is in flight, or waits in memory."""
-        return any(slice_.holds(stream, domain, number) for slice_ in chain(self._flight, self._backlog))
 
     # --- overridden by other kinds of feeds -------------------------------------------------------------
 
@@ -385,11 +260,6 @@ class Feed:
                 self._backlog.append(slice_)
         self.gap += gap
 
-    def _sign_of_life(self, now: float) -> float:
-        """Return the time of the last progress, or of a later report until PATIENCE after that progress."""
-        progress, said = self._progress, self._said
-        return said if said > progress and now - progress < PATIENCE else progress
-
     def _overrun(self, slice_: EnvelopeSlice, newest: EnvelopeSlice | None = None) -> None:
         """Drop a slice without room, and attach the gap to the slice that follows, or to the end.
 
@@ -414,24 +284,3 @@ class Feed:
             self.release(slice_.stored)
         if void:
             self._leave_out(slice_, void)
-
-    def _leave_gap(self, gap: int) -> None:
-        if gap and not self._backlog.leave_gap(gap):
-            self.gap += gap
-
-    def _drop(self, slice_: EnvelopeSlice, why: str) -> int:
-        """Drop the slice, and return its messages plus the gap before it."""
-        self.dropped += slice_.messages
-        self._lost(slice_.stored.envelope, why, slice_.messages)
-        self.release(slice_.stored)
-        return slice_.messages + slice_.take_gap()
-
-    def release(self, stored: StoredEnvelope) -> None:
-        """Record that this feed no longer needs an envelope that it was offered."""
-        if stored.position:
-            stored.owed -= 1
-            is_thinner = stored.shares is not None and stored.shares.settle(self)
-            if is_thinner or not stored.owed:
-                self._released(stored)
-            if stored.paged:
-                stored.give_away()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.routing.feed import Feed, Lost
+from mesh.routing.feed import Feed
+from mesh.routing.feed_state import Lost
 from mesh.routing.interest import weight
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging

@@ -14,7 +14,8 @@ from mesh.reasons.undelivered import Undelivered
 from mesh.wire.envelope import Envelope
 
 if TYPE_CHECKING:
-    from mesh.routing.feed import Feed, Lost
+    from mesh.routing.feed import Feed
+    from mesh.routing.feed_state import Lost
 
 COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",

@@ -59,20 +59,6 @@ def test_a_slow_subscriber_has_the_whole_backlog_and_a_stopped_one_only_its_cred
     assert (slow.feed.alive(100.0), stopped.feed.alive(100.0)) == (True, False)
 
 
-def test_trial_D_a_peer_that_says_that_it_is_behind_is_waited_for_but_not_for_ever() -> None:
-    says, silent = Ends(kind=PeerFeed), Ends(kind=PeerFeed)
-    for ends in (says, silent):
-        ends.feed.connect(0.0)
-        ends.offer(stored())
-    waited = []
-    for now in (0.4, 0.8, 1.2, *range(2, 10)):
-        says.feed.on_processed(0, now)  # its readers progress; our messages wait their turn
-        waited.append((says.feed.alive(now + 0.3), silent.feed.alive(now + 0.3)))
-    assert waited == [(True, False)] * len(waited)
-    says.feed.on_processed(0, 10.1)
-    assert not says.feed.alive(10.2), "or nodes that are ways for each other would wait in a circle"
-
-
 def test_a_persistent_message_is_settled_at_a_client_when_it_is_taken() -> None:
     ends = Ends()
     ends.feed.connect(0.0)

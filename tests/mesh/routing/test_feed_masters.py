@@ -140,14 +140,6 @@ def test_a_peer_is_trusted_up_to_the_furthest_position() -> None:
     assert ends.take_gap() == 2, "position 4 may be unread"
 
 
-def test_the_line_counts_what_left_and_what_waits() -> None:
-    ends = taken_by_a_peer(*mine(1))
-    ends.offer(*mine(2, 3, 4, 5), *herons(1))
-    assert (ends.feed.line, len(ends.sent)) == (6, 4)
-    ends.feed.restart()
-    assert ends.feed.line == 6, "one that was taken, three under way and two that waited: all wait now"
-
-
 # --- an inbox --------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
-from mesh.routing.feed import PROGRESS
+from mesh.routing.feed_state import PROGRESS
 from tools.simulator.checks.facts import Facts, Violation
 from tools.simulator.history import History
 

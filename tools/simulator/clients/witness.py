@@ -8,7 +8,7 @@ from typing import Any
 from mesh.client.batch import Batch
 from mesh.client.core.intake import INBOX
 from mesh.names import OTHERS
-from mesh.routing.feed import PROGRESS
+from mesh.routing.feed_state import PROGRESS
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope

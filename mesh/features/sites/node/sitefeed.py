@@ -12,7 +12,8 @@ from mesh.features.sites.node.skipped_positions import SkippedPositions
 from mesh.features.sites.node.waiting_at_site import WaitingAtSite
 from mesh.flow.inflight import AnsweredPart
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.routing.feed import Feed, Lost
+from mesh.routing.feed import Feed
+from mesh.routing.feed_state import Lost
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
 from mesh.routing.stored_envelope import StoredEnvelope
