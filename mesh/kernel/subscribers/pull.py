@@ -1,10 +1,12 @@
-"""The resume of one master's log for one subscription, and the check of its pages."""
+"""The resume of one master's log for one subscription: its next question, and the check of its pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from mesh.errors import RemoteError
 from mesh.kernel.subscribers.session import Session
@@ -25,6 +27,7 @@ class Pull:
     id: bytes  # `source` of its envelopes
     is_started: bool = False
     is_asking: bool = False
+    is_ended: bool = False
     again_at: float = 0.0  # when a failed question may be repeated
     open: dict[int, None] = field(default_factory=dict)  # positions that the client has not acknowledged
 
@@ -39,9 +42,32 @@ class Pull:
         return self.is_confirmed and self.ask.at > self.ask.end
 
     @property
+    def is_read(self) -> bool:
+        """True if all pages have arrived, and the client has acknowledged them."""
+        return self.is_complete and not self.open
+
+    @property
+    def can_ask(self) -> bool:
+        """True if a question may be sent: none is open, and the client's answers are not awaited."""
+        awaits_client = self.is_complete and bool(self.open)
+        return self.is_started and not (self.is_asking or self.is_ended or awaits_client)
+
+    @property
     def done(self) -> int:
         """The position up to which the client has everything."""
         return next(iter(self.open), self.ask.at) - 1
+
+    def turn_page(self, value: Resumed) -> None:
+        """Let the next question ask for the page after `value`."""
+        self.ask = replace(self.ask, end=value.end, at=value.next)
+
+    def begin_anew(self) -> None:
+        """Let the next question ask for a new pin, from the client's position on."""
+        self.ask = replace(self.ask, at=self.done + 1, end=0, done=0)
+
+    def ask_release(self) -> None:
+        """Let the next question report that the client has everything, so that the master ends the pin."""
+        self.ask = replace(self.ask, at=self.ask.end + 1, done=self.ask.end)
 
 
 def check_page(ask: AskResume, value: Resumed, envelopes: Sequence[Envelope]) -> None:
