@@ -75,6 +75,6 @@ def check_page(ask: AskResume, value: Resumed, envelopes: Sequence[Envelope]) ->
     places = [ask.at - 1, *value.positions, max(value.next, 1)]
     is_ordered = all(a < b for a, b in pairwise(places))
     is_within = not ask.end or value.end == ask.end
-    is_sound = len(value.positions) == len(envelopes) and value.next <= value.end + 1
+    is_sound = len(value.positions) == len(envelopes) and value.end > 0 and value.next <= value.end + 1
     if not (is_ordered and is_within and is_sound) or any(e.to or not e.persistent for e in envelopes):
         raise RemoteError("a page of a resumed log is malformed", code="MALFORMED")

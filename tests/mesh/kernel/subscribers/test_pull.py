@@ -79,3 +79,8 @@ def test_a_page_that_no_correct_master_sends_is_malformed(page: dict[str, Any], 
 def test_the_end_of_a_pin_does_not_change() -> None:
     with pytest.raises(RemoteError, match="malformed"):
         check_page(replace(FIRST, end=9), Resumed(end=10, next=10, positions=[6]), [KEPT])
+
+
+def test_a_page_without_an_end_would_be_asked_for_without_an_end() -> None:
+    with pytest.raises(RemoteError, match="malformed"):
+        check_page(replace(FIRST, at=0), Resumed(end=0, next=1), [])
