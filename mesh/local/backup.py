@@ -30,7 +30,8 @@ from mesh.local.private import sync_directory
 from mesh.local.unpacking import CHUNK, MANIFEST, WHERE, is_too_tight, unpack
 from mesh.regular import open_regular
 from mesh.store.room import is_full
-from mesh.store.sqlite import SQLiteStore, copy_file
+from mesh.store.sqlite import SQLiteStore
+from mesh.store.sqlite_copy import copy_file
 from mesh.store.witness import read_witness
 
 FOLDER, DONE = "backup", "done.json"  # in the data directory, during a backup

@@ -1,7 +1,6 @@
-"""A store in one SQLite file. No other module uses sqlite3."""
+"""A store in one SQLite file. Only this module and `sqlite_copy` use sqlite3."""
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from mesh.operations import Image, Op, Positions, Span, Stored, StoreReach
 from mesh.store.change import Change, StoreProgress, fold
 from mesh.store.integrity import Audit, possible, within
 from mesh.store.reading import Reading
+from mesh.store.sqlite_copy import copy_database
 from mesh.store.sqlite_rows import (
     SCHEMA,
     VERSION,
@@ -28,7 +28,6 @@ from mesh.store.sqlite_rows import (
 T = TypeVar("T")
 
 _PAGE = 4096  # log growth per touched row, roughly
-_PAGES_AT_ONCE = 512  # of a copy, between two calls of `meanwhile`
 CHECKPOINT = 8 * 1024 * 1024  # bytes of the log that trigger a checkpoint
 
 _PRAGMAS = (
@@ -155,7 +154,7 @@ class SQLiteStore:
         the store stays usable.
         """
         self._check_usable()
-        _copy(self._db, Path(path), meanwhile)
+        copy_database(self._db, Path(path), meanwhile)
 
     def close(self) -> None:
         self._ended = self._ended or "it is closed"
@@ -263,40 +262,3 @@ class SQLiteStore:
         self._remedy = f"Restore it from a copy, or {_ANEW}."
         what = f"{self._path} is not an intact store: {losses}."
         return StoreError(what, hint=self._remedy, code="DATA_LOSS")
-
-
-def copy_file(source: Path, path: Path) -> None:
-    """Copy a store file, written by any release, while no node has it open. Raises: StoreError."""
-    place = f"{source.absolute().as_uri()}?mode=rw"  # a missing file is not created
-    try:
-        with contextlib.closing(sqlite3.connect(place, timeout=0, isolation_level=None, uri=True)) as db:
-            _copy(db, path, lambda: None)
-    except sqlite3.Error as error:
-        hint = "Check that the file exists, that this user may read it, and that its disk works."
-        raise StoreError(f"{source} cannot be copied: {error}.", hint=hint) from error
-
-
-def _progress(meanwhile: Callable[[], None]) -> Callable[[int, int, int], None]:
-    def progress(status: int, left: int, pages: int) -> None:
-        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # `backup` would try again without end
-            raise sqlite3.OperationalError("another process has locked the store")
-        meanwhile()
-
-    return progress
-
-
-def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None]) -> None:
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        with contextlib.closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as copy:
-            copy.execute("PRAGMA synchronous=FULL")
-            source.backup(copy, pages=_PAGES_AT_ONCE, progress=_progress(meanwhile), sleep=0)
-            # The copied header claims a log beside it, which a reader of the lone file may be unable to
-            # create.
-            copy.execute("PRAGMA journal_mode=DELETE").fetchone()
-    except (sqlite3.Error, OSError) as error:
-        raise StoreError(
-            f"The copy to {path} failed: {error}.",
-            hint="Check that the file does not exist yet, that its directory has space, and that the store "
-            "can be read.",
-        ) from error
