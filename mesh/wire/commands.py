@@ -1,25 +1,19 @@
 """The commands that the kernel knows. Those of features are in their packages."""
 
 from mesh.wire.command import COMMANDS, Command, UnknownCommand, decode, encode
+from mesh.wire.connection import Bye, Piece, PieceAck, Ping, Pong, Unknown, Who
 from mesh.wire.handshake import (
     CLIENT,
     NODE_CONTROL,
     NODE_DATA,
     RELAY,
-    Bye,
     Challenge,
     Hello,
     Introduction,
     Login,
     Peers,
-    Piece,
-    PieceAck,
-    Ping,
-    Pong,
     Refuse,
-    Unknown,
     Welcome,
-    Who,
 )
 from mesh.wire.header import U32
 from mesh.wire.interest import Call, Ended, Interest, Interested, Query, Reply, Subscribe, Unsubscribe

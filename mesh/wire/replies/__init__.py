@@ -1,10 +1,9 @@
 """The values of replies to questions, by topic. Times are in seconds."""
 
+from mesh.wire.replies.events import EventRow, EventRows, ViewRow
 from mesh.wire.replies.nodes import (
     Depth,
     DialedBack,
-    EventRow,
-    EventRows,
     Gossiped,
     Info,
     NodeRow,
@@ -12,7 +11,6 @@ from mesh.wire.replies.nodes import (
     PeerRow,
     PeerRows,
     Process,
-    ViewRow,
 )
 from mesh.wire.replies.queues import (
     Drain,
