@@ -258,7 +258,7 @@ class Connected(NotCopied):
         return await self._within(None, self._call_value, lambda request: Call(request, verb, arguments))
 
     async def _queue_asked(self, what: Ask) -> list[ReplyPart]:
-        self._now().check_queues()
+        self._now().features.check_queues()
         verb, said = what.verb, arguments(what)
         return await self._within(None, self._call_node, lambda request: Call(request, verb, said))
 

@@ -10,7 +10,7 @@ from typing import Any
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.core.intake import Terms
-from mesh.client.core.subscriptions import topics_of
+from mesh.client.core.queries import topics_of
 from mesh.client.handler import MOST, Function, Handlers, TopicHandler
 from mesh.client.message import Message, T
 from mesh.client.posting import Posting

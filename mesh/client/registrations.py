@@ -23,7 +23,7 @@ class Registrations:
         self._client = client  # keeps the client open
         self._shell, self._address = shell, address
         core = shell.now()
-        core.check_services()
+        core.features.check_services()
         self._watching = core.watches.watch(address)
         self._arrived = asyncio.Event()
         self._watching.stirred = self._arrived.set

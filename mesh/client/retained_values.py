@@ -10,7 +10,7 @@ from typing import Any
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.batch import Batch
 from mesh.client.core.calls import ReplyPart
-from mesh.client.core.subscriptions import query
+from mesh.client.core.queries import query
 from mesh.client.message import FoundMessage, Message, T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
@@ -141,7 +141,7 @@ class RetainedValues(Posting):
     async def _erase(self, key: str, domain: str, mode: str) -> list[str]:
         arguments = {"key": key, "domain": domain}
         if mode:
-            self._now().check_quiet()
+            self._now().features.check_quiet()
             arguments["mode"] = mode
         publisher = self._now().publisher
         publisher.accumulator.seal()

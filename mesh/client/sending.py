@@ -183,13 +183,13 @@ class SendingVerbs(Posting):
 
     def _check_letter(self, letter: OutgoingLetter) -> None:
         """Raise NotAvailable if the release of the connected node does not support the destination."""
-        self._core.check_sites(letter.to)
+        self._core.features.check_sites(letter.to)
         if letter.to.startswith(OTHERS) and not is_address(letter.to) and not _names_a_node(letter.to):
-            self._core.check_direct("clients of other sites without a node")
+            self._core.features.check_direct("clients of other sites without a node")
         if letter.message[3] & ONE_SESSION:
-            self._core.check_direct()
+            self._core.features.check_direct()
         if is_address(letter.to):
-            self._core.check_services()
+            self._core.features.check_services()
 
     async def _posted_letter(self, letter: OutgoingLetter) -> Receipt:
         self._check_letter(letter)
@@ -211,7 +211,7 @@ class SendingVerbs(Posting):
         seen, silent = {letter.to for letter in letters}, dict[str, PublishRefused]()
         for pattern in [each for each in plan if isinstance(each, str)]:
             if pattern.startswith(XPATH):
-                self._core.check_direct("XPaths of clients")
+                self._core.features.check_direct("XPaths of clients")
             names, errors = await receivers(pattern, self.call)
             letters += [make(name) for name in names if name not in seen]
             seen.update(names)

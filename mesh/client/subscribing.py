@@ -9,8 +9,8 @@ from mesh.client.arguments import not_subscribed, whole, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.core.intake import Intake, Terms
 from mesh.client.core.member import GroupMember
+from mesh.client.core.queries import queries
 from mesh.client.core.several import Several
-from mesh.client.core.subscriptions import queries
 from mesh.client.later import not_yet
 from mesh.client.message import T
 from mesh.client.options import DurableOptions, SubscribeOptions

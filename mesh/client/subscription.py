@@ -108,7 +108,7 @@ class Subscription(Generic[T]):
         core = self._shell.now()
         if not isinstance(self._intake, GroupMember):
             return core.subscriptions
-        core.check_services()
+        core.features.check_services()
         return core.services
 
     async def _replies(self, pending: OpenAnswers) -> None:

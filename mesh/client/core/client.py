@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
@@ -13,24 +13,24 @@ from mesh.client.core.envelope_sender import EnvelopeSender
 from mesh.client.core.fail_back import Wanted
 from mesh.client.core.member import GroupMember
 from mesh.client.core.node_connection import OURS, NodeConnection
+from mesh.client.core.node_features import NodeFeatures, unsupported
 from mesh.client.core.publisher import Publisher
 from mesh.client.core.returning import Returning
 from mesh.client.core.subscriptions import Subscriptions
 from mesh.client.core.visits import ClientVisits
 from mesh.client.core.watches import Watches
-from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
+from mesh.errors import Closed, MeshError, PublishRefused, Refused, RemoteError
 from mesh.features.queues.client.core.takings import Takings
 from mesh.features.services.client.core.requests import REPLIES, Requests
 from mesh.features.services.client.core.services import ClientServices
-from mesh.names import OTHERS, PUTS, SENDS, group_name
+from mesh.names import SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
-from mesh.wire.envelope import ONE_SESSION, Envelope, runs
-from mesh.wire.limits import DIRECT, LETTERS, QUEUES, QUIET, SERVICES
+from mesh.wire.envelope import Envelope, runs
+from mesh.wire.limits import QUEUES, SERVICES
 
 ANY_NODE = Wanted()
-TO_ONE = "delivery to one session of a client"
 
 
 class ClientCore:
@@ -58,6 +58,7 @@ class ClientCore:
         self.line: NodeConnection = NodeConnection(
             context, name, key, self._welcomed, self._objected, self._waiting, wanted.names
         )
+        self.features: NodeFeatures = NodeFeatures(self.line)
         outbox = outbox or Outbox(4 << 20, 1024)
         self.sender: EnvelopeSender = EnvelopeSender(context, self.line, outbox)
         self.publisher: Publisher = Publisher(
@@ -179,54 +180,19 @@ class ClientCore:
         elif not self.line.inlet.have:
             # The node may have forgotten this session meanwhile, without notice.
             self.sender.on_moved()
-        if SERVICES not in self.line.words:
-            self._does_without("addresses", lambda e: e.domain == SENDS)
-            self.services.end_all(_without())
-            self.watches.end_all(_without())
-        if QUEUES not in self.line.words:
-            self._does_without("queues", lambda e: e.domain.startswith(PUTS))
-            self.queues.end_all(_without("queues"))
-        if LETTERS not in self.line.words:
-            self._does_without("other sites", lambda e: e.to.startswith(OTHERS))
-        if DIRECT not in self.line.words:
-            self._does_without(TO_ONE, lambda e: e.flags & ONE_SESSION > 0)
-
-    def _does_without(self, what: str, is_lost: Callable[[Envelope], bool]) -> None:
-        """Refuse the unanswered envelopes that `is_lost` selects, as the node does not support `what`."""
-        error = _without(what)
-        for e in [e for e in self.publisher.outbox.resend() if is_lost(e)]:
+        for e, error in self.features.unsupported_envelopes(self.publisher.outbox.resend()):
             self._on_answer(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
+        if self.features.lacks(SERVICES):
+            self.services.end_all(unsupported("addresses"))
+            self.watches.end_all(unsupported("addresses"))
+        if self.features.lacks(QUEUES):
+            self.queues.end_all(unsupported("queues"))
 
     def member(self, group: str, queries: Sequence[c.Query], credit: int) -> GroupMember:
         """Return a group member; `credit` is its limit of unconsumed messages per query. Raises: BadName."""
         names = [group_name(group, query.domain, query.text) for query in queries]
         number, make = self.subscriptions.next_number, self.services.new_service
         return GroupMember([make(number(), name, credit, False) for name in names])
-
-    def check_services(self) -> None:
-        """Raise NotAvailable if the release of the connected node has no services."""
-        self._require(SERVICES, "addresses")
-
-    def check_queues(self) -> None:
-        """Raise NotAvailable if the release of the connected node has no queues."""
-        self._require(QUEUES, "queues")
-
-    def check_quiet(self) -> None:
-        """Raise NotAvailable if the release of the connected node cannot erase without an event."""
-        self._require(QUIET, "erasures without an event")
-
-    def check_sites(self, to: str) -> None:
-        """Raise NotAvailable if `to` is in another site, and the connected node does not support sites."""
-        if to.startswith(OTHERS):
-            self._require(LETTERS, "other sites")
-
-    def check_direct(self, what: str = TO_ONE) -> None:
-        """Raise NotAvailable if the connected node does not have the feature DIRECT."""
-        self._require(DIRECT, what)
-
-    def _require(self, feature: str, what: str) -> None:
-        if self.line.is_up and feature not in self.line.words:
-            raise _without(what)
 
     def _handle_command(self, command: c.Command, envelopes: list[Envelope]) -> None:
         match command:
@@ -301,8 +267,3 @@ class ClientCore:
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
         self.context.do(Report("refused-later", f"{message}: {error}"))
-
-
-def _without(what: str = "addresses") -> NotAvailable:
-    hint = "Upgrade the node and this client to the same release."
-    return NotAvailable(f"The node runs an earlier release, which does not support {what}.", hint=hint)

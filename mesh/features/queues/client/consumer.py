@@ -49,7 +49,7 @@ class Consumer(Generic[T]):
         self._loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was entered
 
     def _check_new(self) -> None:
-        self._shell.now().check_queues()
+        self._shell.now().features.check_queues()
         if self._taking.error is not None or self._loop is not None:
             hint = "Create another one with consume(), or subscribe(durable=NAME)."
             raise Closed("The consumer was opened before.", hint=hint)

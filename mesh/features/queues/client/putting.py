@@ -89,7 +89,7 @@ class Putting:
             await m.queue("jobs").put({"order": 7}, priority=9)
         """
         message, how = self._prepared(content, **options)
-        self._client._now().check_queues()
+        self._client._now().features.check_queues()
         return await self._client._sending(timeout, self._put, message, how)
 
     async def _put(self, sent: list[Receipt], message: Prepared, how: PutTerms) -> Published:
@@ -117,7 +117,7 @@ class Putting:
             receipt = q.post(b"job 7")
         """
         message, how = self._prepared(content, **options)
-        self._client._now().check_queues()
+        self._client._now().features.check_queues()
         return self._posted(message, how)
 
     def _check(self, message: Prepared) -> None:
@@ -125,7 +125,7 @@ class Putting:
         self._client._publisher.check_message(message[0], message[1], self._to)
 
     async def _check_here(self) -> None:
-        self._client._now().check_queues()
+        self._client._now().features.check_queues()
 
     def _posted(self, message: Prepared, how: PutTerms) -> Receipt:
         put = self._client._publisher.append_put
@@ -171,7 +171,7 @@ class Putting:
         """
         several(contents, "put")
         self._prepared(b"", **options)  # raises errors in the options first
-        self._client._now().check_queues()
+        self._client._now().features.check_queues()
         numbers: PutNumbers = []
         try:
             await self._client._within(timeout, self._put_all, contents, options, numbers)

@@ -69,8 +69,8 @@ class Requesting(Posting):
         reader = None if type is None else reader_of(self._codec, type)
         message = self._prepared(to, content, headers=headers, priority=priority, codec=codec)
         core = self._now()
-        core.check_services()
-        core.check_sites(to)
+        core.features.check_services()
+        core.features.check_sites(to)
         until = core.requests.until(limit)
         while True:
             try:
@@ -136,8 +136,8 @@ class Requesting(Posting):
 
         async def ask() -> tuple[int, Gathered]:
             core = self._now()
-            core.check_services()
-            core.check_sites(to)
+            core.features.check_services()
+            core.features.check_sites(to)
             requests = core.requests
             until = requests.until(limit)
             number = await self._post_to_when_room(to, message, flags, until)

@@ -49,7 +49,7 @@ class Service(Generic[T]):
 
     async def __aenter__(self) -> Self:
         core = self._shell.now()
-        core.check_services()
+        core.features.check_services()
         if self._serving.error is not None or self._loop is not None:
             raise Closed(
                 f"The service of {self.address} was opened before.", hint="Create another one with serve()."

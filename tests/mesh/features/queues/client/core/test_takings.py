@@ -136,5 +136,5 @@ def test_a_node_of_an_earlier_release_is_asked_nothing() -> None:
     with pytest.raises(NotAvailable, match="queues"):
         result(acked)
     with pytest.raises(NotAvailable, match="queues"):
-        bench.core.check_queues()
+        bench.core.features.check_queues()
     assert Report("disconnected", "") not in bench.done

@@ -292,7 +292,7 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it() -> None:
     bench.lose(speaks=("pieces",))
     assert error_of(promise).code == "NOT_AVAILABLE" and not bench.published()
     with pytest.raises(NotAvailable):
-        bench.core.check_services()
+        bench.core.features.check_services()
 
 
 # --- growth, and the end --------------------------------------------------------------------------------
