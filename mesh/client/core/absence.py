@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.client.core.client_context import Alarm, ClientContext
+from mesh.client.core.client_context import ClientContext, Timer
 from mesh.client.core.effects import Report
 from mesh.errors import MeshError, NodeNotFound
 
@@ -37,7 +37,7 @@ class Absence:
     def __init__(self, context: ClientContext, waiting: Callable[[], str]) -> None:
         self._context, self._waiting = context, waiting
         self._since = 0.0
-        self._alarm: Alarm | None = None
+        self._timer = Timer(context)
 
     def start_reports(self, since: float) -> None:
         """Start the reports about a node that has been silent since the time `since`.
@@ -45,16 +45,14 @@ class Absence:
         The first report follows AWAY s after `since`, and later ones every AWAY_AGAIN s. A report
         without a text is left out. Scheduled reports of an earlier call are canceled.
         """
-        self.cancel()
         self._since = since
         self._later(AWAY - (self._context.now - since))
 
     def cancel(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._timer.cancel()
 
     def _later(self, seconds: float) -> None:
-        self._alarm = self._context.later(max(0.0, seconds), self._ring)
+        self._timer.schedule(max(0.0, seconds), self._ring)
 
     def _ring(self) -> None:
         if waiting := self._waiting():

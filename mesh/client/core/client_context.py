@@ -121,3 +121,22 @@ class ClientContext:
         while alarms and alarms[0][2].ring is None:
             heappop(alarms)
         self.due = alarms[0][0] if alarms else NEVER
+
+
+class Timer:
+    """At most one scheduled call: a new one replaces an earlier one."""
+
+    def __init__(self, context: ClientContext) -> None:
+        self._context = context
+        self._alarm: Alarm | None = None
+        self.due = 0.0  # time of the last scheduled call
+
+    def schedule(self, seconds: float, function: Callable[[], None]) -> None:
+        self.cancel()
+        self.due = self._context.now + seconds
+        self._alarm = self._context.later(seconds, function)
+
+    def cancel(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None

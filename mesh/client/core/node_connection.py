@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mesh.client.access import Access
 from mesh.client.core.absence import Absence, missing, unanswered
-from mesh.client.core.client_context import Alarm, ClientContext, Promise
+from mesh.client.core.client_context import ClientContext, Promise, Timer
 from mesh.client.core.client_handshake import ClientHandshake
 from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
@@ -80,8 +80,7 @@ class NodeConnection:
         self._is_answered = False  # a command has arrived
         self._is_reported = False  # the failure of this dial was recorded
         self._patience = PATIENCE
-        self._alarm: Alarm | None = None
-        self._rings = 0.0  # when the alarm is due
+        self._timer = Timer(context)  # for the next attempt, or the next sign of life
         self._absence = Absence(context, self._missing)
         self._first: Promise | None = None  # resolves after the first WELCOME
 
@@ -123,7 +122,7 @@ class NodeConnection:
             self._context.do(SendCommand(self.key, c.Bye("done")))
             self._context.do(CloseConnection(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
-        self._quiet()
+        self._timer.cancel()
         self._absence.cancel()
         self._saving.cancel()
         self._break(Closed("The client is closed."))
@@ -181,24 +180,15 @@ class NodeConnection:
         self._attempt += 1
         wait = delay(max(self._attempt, self._strikes), self._context.chance(), low=0.05, high=REDIAL_MAX)
         step = self.choice.next_step(self._context.now, wait)
-        self._set(step.wait, lambda: self._context.do(Find(step.place.text)))
+        self._timer.schedule(step.wait, lambda: self._context.do(Find(step.place.text)))
 
     def _watch(self, seconds: float) -> None:
-        self._set(seconds, self._time)
-
-    def _set(self, seconds: float, function: Callable[[], None]) -> None:
-        self._quiet()
-        self._rings = self._context.now + seconds
-        self._alarm = self._context.later(seconds, function)
-
-    def _quiet(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._timer.schedule(seconds, self._time)
 
     def _time(self) -> None:
         """Drop a connection that has been silent for too long; otherwise send a ping."""
         limit = SILENCE if self.is_up else self._patience - 0.1
-        if self._context.now - self._rings > LATE:
+        if self._context.now - self._timer.due > LATE:
             # This event loop was blocked and read nothing, so the node gets time until the next check.
             self._heard = max(self._heard, self._context.now - limit)
             self._note_standstill()
@@ -210,7 +200,7 @@ class NodeConnection:
         self._watch(PING)
 
     def _note_standstill(self) -> None:
-        if line := self.standstill.rang(self._rings, self._context.now):
+        if line := self.standstill.rang(self._timer.due, self._context.now):
             self._context.do(Report("blocked", line))
 
     def on_failed(self, error: Refused) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.client_context import Alarm, ClientContext
+from mesh.client.core.client_context import ClientContext, Timer
 from mesh.client.core.fail_back import FailBack
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.options import FailBackPolicy
@@ -35,7 +35,7 @@ class Returning:
         self._context, self._line, self._calls, self._is_idle = context, line, calls, is_idle
         self._fail_back = FailBack(policy)
         self._up_since: float | None = None  # when the preferred node was first seen alive
-        self._alarm: Alarm | None = None
+        self._timer = Timer(context)
         self._pending: Pending | None = None
 
     def on_welcome(self) -> None:
@@ -46,14 +46,13 @@ class Returning:
             self._check_later()
 
     def cancel(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._timer.cancel()
         if self._pending is not None:
             self._calls.drop_pending(self._pending)
-        self._alarm = self._pending = None
+        self._pending = None
 
     def _check_later(self) -> None:
-        self._alarm = self._context.later(CHECK, self._check)
+        self._timer.schedule(CHECK, self._check)
 
     def _check(self) -> None:
         """Ask the node whether it sees the preferred node alive. A lost connection ends the checks."""

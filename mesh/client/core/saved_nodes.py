@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mesh.client.core.client_context import Alarm, ClientContext
+from mesh.client.core.client_context import ClientContext, Timer
 from mesh.client.core.effects import SaveNodes
 from mesh.client.core.known_nodes import KnownNode, checked
 from mesh.client.core.node_choice import NodeChoice
@@ -45,7 +45,7 @@ class NodeSaving:
 
     def __init__(self, context: ClientContext, choice: NodeChoice, is_at_once: bool) -> None:
         self._context, self._choice, self._is_at_once = context, choice, is_at_once
-        self._alarm: Alarm | None = None
+        self._timer = Timer(context)
         self._last = float("-inf")  # when the client last saved
 
     def on_welcome(self, w: Welcome, address: str) -> None:
@@ -56,12 +56,10 @@ class NodeSaving:
         earliest = 0.0 if self._is_at_once else LONG_LIVED
         wait = max(earliest, self._last + LONG_LIVED - self._context.now)
         if nodes:
-            self._alarm = self._context.later(wait, lambda: self._save(w.cluster, nodes, own is not None))
+            self._timer.schedule(wait, lambda: self._save(w.cluster, nodes, own is not None))
 
     def cancel(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        self._timer.cancel()
 
     def _save(self, cluster: str, nodes: tuple[KnownNode, ...], has_own: bool) -> None:
         self._last = self._context.now

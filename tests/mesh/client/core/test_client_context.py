@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.client.core.client_context import ClientContext
+from mesh.client.core.client_context import ClientContext, Timer
 from mesh.client.core.effects import ClientEffect, CloseConnection, Find
 from mesh.errors import Closed
 from tests.mesh.client.core.benches import Promised, quiet_desk
@@ -137,3 +137,16 @@ def test_who_cannot_wake_the_shell_hears_why_and_leaves_nothing_behind() -> None
     assert (shell.context.due, shell.tick(10.0)) == (float("inf"), [])
     shell.context.do(Find())
     assert (shell.calls, shell.tick()) == (1, [Find()])
+
+
+def test_a_timer_rings_once_and_for_its_last_call_only() -> None:
+    context, rung = quiet_desk(), list[str]()
+    timer = Timer(context)
+    timer.schedule(1.0, lambda: rung.append("a"))
+    timer.schedule(2.0, lambda: rung.append("b"))
+    assert (timer.due, context.due) == (2.0, 2.0)
+    context.tick(5.0)
+    timer.schedule(1.0, lambda: rung.append("c"))
+    timer.cancel()
+    context.tick(9.0)
+    assert (rung, context.due) == (["b"], float("inf"))
