@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.errors import BadName, LocalError, RemoteError, SlowConsumer
+from mesh.errors import LocalError, RemoteError, SlowConsumer
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import NODE, Conn
 from mesh.kernel.context.facts import ConnEnded, Hearing, on_fact
@@ -13,17 +13,16 @@ from mesh.kernel.context.outlet import Outlet
 from mesh.kernel.context.records import read_record
 from mesh.kernel.delivery.router import Router
 from mesh.kernel.routes.nodes import Nodes
+from mesh.kernel.subscribers import session_refusals as refusals
 from mesh.kernel.subscribers.client_feeds import named
 from mesh.kernel.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
 from mesh.kernel.subscribers.publishing import Publishing
 from mesh.kernel.subscribers.session import Session, subscription_of
-from mesh.kernel.subscribers.session_takeover import SessionTakeover, in_use
+from mesh.kernel.subscribers.session_takeover import SessionTakeover
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.kernel.subscribers.silence import SilentClients
 from mesh.kernel.subscribers.subscribing import SubscriberFeeds
 from mesh.names import SessionName, node_name
-from mesh.patterns import SYSTEM
-from mesh.printable import count
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Bye, Hello, Pong, Refuse, Welcome
@@ -83,7 +82,8 @@ class Clients(Component):
         try:
             home = node_name(h.home) if h.home else self._context.me.name
             name = SessionName(node_name(h.client), h.session or self._generate(), home)
-            self._check_name(h)
+            is_ours = h.client == self._context.me.name or self._nodes.named(h.client) is not None
+            refusals.check_free(h.client, h.named and not h.token and is_ours)
         except (LocalError, RemoteError) as error:
             return Refuse(error.code, error.what.rstrip("."), error.hint, final=True)
         session = self.sessions.get(h.stream)
@@ -94,7 +94,7 @@ class Clients(Component):
         wanted = token(self._context.settings.secret, str(name), h.stream)
         is_visitor = home != self._context.me.name
         if (h.token or must_prove or is_visitor) and not same(h.token, wanted):
-            return _wrong_token(name)
+            return refusals.wrong_token(name)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
             return opened
@@ -112,22 +112,7 @@ class Clients(Component):
         used = sum(session.user == conn.user for session in self.sessions.values()) if conn.user else 0
         if not conn.user or used < most:
             return None
-        here = f"{count(used, 'session')} at {self._context.me.name}"
-        what = f"the key of this client has {here}; the limit is {most:,}"
-        hint = "Close some sessions, or raise `limits.key_sessions` of the node."
-        return Refuse("TOO_MANY_SESSIONS", what, hint)
-
-    def _check_name(self, h: Hello) -> None:
-        is_ours = h.client == self._context.me.name or self._nodes.named(h.client) is not None
-        is_node = h.named and not h.token and is_ours
-        if is_node or h.client.startswith(SYSTEM):
-            hint = "Choose another name: client=NAME, or --client NAME."
-            why = (
-                "is the name of a node"
-                if is_node
-                else f"begins with {SYSTEM}, which is reserved for the mesh"
-            )
-            raise BadName(f"{h.client!r} {why}.", hint=hint)
+        return refusals.too_many_of_key(used, most, self._context.me.name)
 
     def _open(self, name: SessionName, conn: Conn, h: Hello) -> Session | Refuse | None:
         """Return a new session, a refusal, or `None` while the holder of its name is asked.
@@ -136,23 +121,15 @@ class Clients(Component):
         """
         holder = self._all.named(name)
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
-            return in_use(holder)  # even if disconnected: it may return for its subscriptions
+            return refusals.in_use(holder)  # even if disconnected: it may return for its subscriptions
         if holder is not None and holder.conn is not None:
             self.holders.ask_holder(holder, conn, h)
             return None
         most = self._context.settings.max_sessions
         if len(self.sessions) >= most + (RESERVE if conn.trusted and OPERATOR in h.speaks else 0):
-            what = f"this node has {len(self.sessions):,} sessions, and the limit is {most:,}"
-            return Refuse(
-                "TOO_MANY_SESSIONS", what, "Close some sessions, or raise `limits.sessions` of the node."
-            )
+            return refusals.too_many(len(self.sessions), most)
         if h.session < 0 and not h.token:
-            return Refuse(
-                "BAD_NAME",
-                f"{name} has a negative session number, which only the node can assign",
-                "Choose a session number from 1, or none.",
-                final=True,
-            )
+            return refusals.negative_number(name)
         if holder is not None:
             self.close(holder)
         return self._new(name, h.stream)
@@ -294,9 +271,3 @@ class Clients(Component):
         # A session number of an earlier boot must never name another session.
         self._generated += 1
         return -(self._context.me.boot << 32 | self._generated)
-
-
-def _wrong_token(name: SessionName) -> Refuse:
-    text = f"this client has no valid token for {name}"
-    hint = "If the name, cookie or keys of the node have changed: close the client and open it again."
-    return Refuse("BAD_TOKEN", text, hint, final=True)

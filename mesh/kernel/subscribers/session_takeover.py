@@ -13,7 +13,8 @@ from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.subscribers.facts import HolderGone, HolderLives
 from mesh.kernel.subscribers.session import Session
-from mesh.wire.commands import Hello, Ping, Pong, Refuse
+from mesh.kernel.subscribers.session_refusals import busy, in_use
+from mesh.wire.commands import Hello, Ping, Pong
 
 ANSWER = 2.0  # s, longer than pauses of a program, shorter than a handshake
 
@@ -82,27 +83,3 @@ class SessionTakeover:
         for conn, hello in self._asked.pop(holder).waiting.items():
             if not conn.closed:
                 self._context.facts.publish_fact(HolderLives(conn, hello, busy(holder)))
-
-
-def busy(holder: Session) -> Refuse:
-    """Return the refusal of a claim whose holder has work and does not answer: it may be dead, or blocked."""
-    text = f"{holder.name} is open elsewhere, is busy and does not answer"
-    hint = "Its program may be blocked or stopped: end it, or choose another session number."
-    return Refuse("SESSION_IN_USE", text, hint)
-
-
-def in_use(holder: Session) -> Refuse:
-    """Return the final refusal of a claim to a session that belongs to a living holder or to another key."""
-    if holder.conn is None:
-        text = f"{holder.name} belongs to another client, which is disconnected"
-        hint = "Choose another name or session number, or wait until that session expires."
-        return Refuse("SESSION_IN_USE", text, hint, final=True)
-    hint = "Close the other client, or choose another session number."
-    return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)
-
-
-def copied(session: Session) -> Refuse:
-    """Return the final refusal of a client whose session has moved on without it."""
-    text = f"{session.name} is open at another node with the same stream key"
-    hint = "This program is a copy of another one, as in a cloned machine. Connect anew in each of them."
-    return Refuse("SESSION_IN_USE", text, hint, final=True)

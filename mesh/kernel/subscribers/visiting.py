@@ -28,7 +28,7 @@ from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import Session
-from mesh.kernel.subscribers.session_takeover import copied
+from mesh.kernel.subscribers.session_refusals import copied
 from mesh.operations import Delete, Put
 from mesh.routing.aside import drop_master
 from mesh.routing.log import position_key
