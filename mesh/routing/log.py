@@ -94,10 +94,9 @@ class Log:
     def accept_envelope(
         self, lane: StreamLog, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
     ) -> tuple[Accepted, list[Op]]:
-        """Accept a new envelope.
+        """Accept a new envelope, and return it with the operations to store before it is answered.
 
-        Return it with the operations to store before it is answered. `pieces` are the envelope with its
-        targets, or one copy for each addressed session, followed by a copy for each durable subscription.
+        `pieces` has the envelope, or a copy for each session, then one for each durable subscription.
         """
         envelope = pieces[0][0]
         deliveries = [(StoredEnvelope(piece, master=master, own=True), targets) for piece, targets in pieces]
@@ -110,13 +109,11 @@ class Log:
         if not envelope.to and not is_event:
             accepted.history = self.histories.select_kept(envelope)
         ops: list[Op] = []
-        shelf = lane.shelf
         if is_persistent or pieces[-1][0].persistent:  # copies for durable subscriptions come last
             for stored, targets in deliveries:
                 if targets and stored.envelope.persistent:
-                    ops.append(shelf.append_envelope(stored, targets))
-            # The state for deduplication goes into the same transaction as the message: after a crash, one
-            # without the other would duplicate or lose the message.
+                    ops.append(lane.shelf.append_envelope(stored, targets))
+            # In the same transaction as the message: otherwise a crash would duplicate or lose the message.
             key = stream_key(envelope)
             ops.append(Put("stream", key, lane.origin.pack(), (envelope.first, envelope.last)))
             if is_stored:
@@ -127,10 +124,9 @@ class Log:
                 else:
                     accepted.passed_over.append(value)
         if is_event:
-            self._last_on_disk.ends(accepted.end)
-            ops += (self._end_row(accepted.end), *self.histories.deletes(accepted.erased, envelope.domain))
+            ops += self._end_topic(accepted, envelope.domain)
         if ops:
-            shelf.supersede(ops)
+            lane.shelf.supersede(ops)
         accepted.stored = not ops
         if not accepted.stored or lane.waiting:
             lane.waiting.append(accepted)
@@ -197,6 +193,11 @@ class Log:
             self._last_on_disk.ends(end)
             self._ends(end)
             self.shelf.later("retained", end.store_key, self._end_row(end))
+
+    def _end_topic(self, accepted: Accepted, domain: str) -> list[Op]:
+        """End the topic of an erase event on disk, and return the operations for that."""
+        self._last_on_disk.ends(accepted.end)
+        return [self._end_row(accepted.end), *self.histories.deletes(accepted.erased, domain)]
 
     def _end_row(self, end: RetainedValue) -> Op:
         if self.keeps_end(end.key, end.envelope):

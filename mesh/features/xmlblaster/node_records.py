@@ -86,24 +86,27 @@ class NodeRecords:
         self.told.append((told, property_.origin))
         if told.passwd is not None:
             records[name] = replace(records[name], passwd=told.passwd)
-            if self._me and told.user not in (None, self._me):
-                self._read.notes.append(
-                    f"{property_.origin}: this node logs in as {self._me}, not as {told.user!r}"
-                )
         if property_.name != INFO:
             rules[name] = [Setting(f"nodes.{name}.master", rule, property_.origin) for rule in told.rules]
         if told.nameservice and name == self._me:
             self._read.settings.append(Setting("node.nameservice", True, property_.origin))
-        elif told.nameservice:
-            self._read.notes.append(f"{property_.origin}: <nameservice> has an effect only at {name}")
         if told.backups:
             self._backups[name] = told.backups
+        self._note_ignored(property_, told)
+
+    def _note_ignored(self, property_: Property, told: Described) -> None:
+        """Note each part of a description that has no effect at this node."""
+        if told.passwd is not None and self._me and told.user not in (None, self._me):
+            self._note(property_, f"this node logs in as {self._me}, not as {told.user!r}")
+        if told.nameservice and told.name != self._me:
+            self._note(property_, f"<nameservice> has an effect only at {told.name}")
         ignored = told.rules if property_.name == INFO else told.addresses if property_.name == MASTER else ()
         if ignored:
             other = MASTER if property_.name == INFO else INFO
-            self._read.notes.append(
-                f"{property_.origin}: a setting that belongs in {other}[{name}] is ignored"
-            )
+            self._note(property_, f"a setting that belongs in {other}[{told.name}] is ignored")
+
+    def _note(self, property_: Property, text: str) -> None:
+        self._read.notes.append(f"{property_.origin}: {text}")
 
     def _stand_in(
         self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]
