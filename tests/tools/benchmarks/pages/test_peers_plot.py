@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tools.benchmarks import __main__ as bench
+from tools.benchmarks import catalog
 from tools.benchmarks.measures import contest
 from tools.benchmarks.pages.peers_plot import OURS, THEIRS, charts, draw
 from tools.benchmarks.pages.report import Report, Row
@@ -45,7 +46,7 @@ def test_every_case_can_be_drawn_on_a_page_that_needs_nothing_else(tmp_path: Pat
     assert "Heronry beside its peers" in page and "<script src=" not in page
 
 
-def given(monkeypatch: pytest.MonkeyPatch, *words: str) -> bench.Options:
+def given(monkeypatch: pytest.MonkeyPatch, *words: str) -> catalog.Options:
     monkeypatch.setattr(sys, "argv", ["tools/bench", *words])
     return bench.arguments()
 
@@ -60,9 +61,9 @@ def test_the_command_passes_cases_on_and_draws(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(contest, "measured", measured)
     page = tmp_path / "peers.html"
     words = ("--cases", "1-1,curve", "--peers", "zmq-py", "--plot", str(page))
-    bench.measure_peers(given(monkeypatch, "all", *words), lambda: None)
+    catalog.measure_peers(given(monkeypatch, "all", *words), lambda: None)
     assert not page.exists(), "the page is the one of spark"
-    bench.measure_peers(given(monkeypatch, "peers", *words), lambda: None)
+    catalog.measure_peers(given(monkeypatch, "peers", *words), lambda: None)
     assert '"400,000 msg\\u002fs"' in page.read_text() or '"400,000 msg/s"' in page.read_text()
     assert asked[0][-1] == asked[1][-1] == ["1-1", "curve"]
 
