@@ -123,21 +123,21 @@ class ClientRoom(Component):
     def _excess(self, endpoint: str, reserve: int) -> str:
         """Return which limit has been reached, or "" if there is room."""
         s, name = self._context.settings, self._context.me.name
-        if (used := self._connected()) >= s.max_connections + reserve:
+        most = s.max_connections + reserve
+        # Closed connections are dropped only when the limit seems to be reached.
+        if sum(map(len, self._open.values())) >= most and (used := self._connected()) >= most:
             limit = f"the limit is {s.max_connections:,} (node.max_connections)"
             return f"{name} has {count(used, 'connection')} of clients, and {limit}"
-        most = s.address_connections.get(endpoint)
-        here = len(self._open.get(endpoint, ()))
-        if most is not None and here >= most + reserve:
-            limit = f"the limit is {most:,} (node.address_max_connections)"
-            return f"{endpoint} of {name} has {count(here, 'connection')} of clients, and {limit}"
+        limited, here = s.address_connections.get(endpoint), self._open.get(endpoint, {})
+        if limited is None or len(here) < limited + reserve:
+            return ""
+        if (used := _drop_closed(here)) >= limited + reserve:
+            limit = f"the limit is {limited:,} (node.address_max_connections)"
+            return f"{endpoint} of {name} has {count(used, 'connection')} of clients, and {limit}"
         return ""
 
     def _connected(self) -> int:
-        for conns in self._open.values():
-            for conn in [conn for conn in conns if conn.closed]:
-                del conns[conn]
-        return sum(map(len, self._open.values()))
+        return sum(map(_drop_closed, self._open.values()))
 
     def _with_room(self) -> dict[bytes, tuple[Peer, int]]:
         now = self._context.clock.now
@@ -154,6 +154,13 @@ class ClientRoom(Component):
             room = -1 if report is None else report.state.room
             if not peer.suspect and room != 0:
                 yield peer, room if room > 0 else UNKNOWN
+
+
+def _drop_closed(conns: dict[Conn, None]) -> int:
+    """Drop the closed connections, and return the number of the others."""
+    for conn in [conn for conn in conns if conn.closed]:
+        del conns[conn]
+    return len(conns)
 
 
 def _as_seen(peer: Peer, is_near: bool) -> Introduction | None:

@@ -62,6 +62,22 @@ def test_a_full_node_refuses_the_next_client_and_accepts_it_when_one_has_left() 
     assert a.core.parts.context.figures()["node_full"] == 1
 
 
+def test_closed_connections_are_looked_for_only_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = list[int]()
+    drop = client_room._drop_closed
+
+    def dropped(conns: Any) -> int:
+        counted.append(len(conns))
+        return drop(conns)
+
+    a = SimNetwork().node("a", max_connections=5)
+    monkeypatch.setattr(client_room, "_drop_closed", dropped)
+    for number in range(1, 6):
+        joined(a, number)
+    assert counted == []
+    assert (joined(a, 6).refusal, counted) == ("NODE_FULL", [5])
+
+
 def test_a_client_that_comes_back_before_its_loss_is_noticed_needs_no_room() -> None:
     a = SimNetwork().node("a", max_connections=1)
     joined(a, 1)
