@@ -112,7 +112,7 @@ class AskRows(Ask, frozen=True, kw_only=True):
 
 
 class AskDialBack(Ask, frozen=True, kw_only=True):
-    """Dial an address that the sender advertises, and return the outcome within 5 s.
+    """Dial an address that the sender advertises, for at most 3 s, and return the outcome.
 
     Attributes:
         address: The address, as tcp://IP:PORT.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from math import inf
 
 from mesh.discovery.advertised import is_loopback
@@ -37,6 +38,8 @@ from mesh.wire.replies import DialedBack, Reason
 
 WITHIN = 8.0  # s that a node has for its dial and its answer
 
+Hosts = Callable[[], Collection[str]]  # the IP addresses of this machine, read at most once
+
 
 class CheckingAddress(Component):
     """Component that knows whether other machines can dial this node, in `context.reachable`."""
@@ -49,7 +52,7 @@ class CheckingAddress(Component):
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            on_fact(PeerConnected, lambda fact: self._on_connected(fact.peer)),
+            on_fact(PeerConnected, lambda fact: self._on_connected(fact.peer, self._hosts())),
             on_fact(AddressesChanged, lambda _: self._begin()),
         )
 
@@ -77,38 +80,44 @@ class CheckingAddress(Component):
         self._check = AddressCheck(address, inf if is_local else self._context.clock.now + SETTLE)
         text = f"only this machine can dial {address}"
         self._context.reachable = Reachability(LOCAL, text) if is_local else Reachability()
+        hosts = self._hosts()
         for peer in self._neighbours.living_peers() if is_local else ():
-            self._on_connected(peer)
+            self._on_connected(peer, hosts)
         self._wake()
 
     def _wake(self) -> None:
         if self._check.due < inf:
             self._context.clock.wake(self._check.due)
 
-    def _on_connected(self, peer: Peer) -> None:
+    def _hosts(self) -> Hosts:
+        """Return the addresses of this machine for one step, which reads its interfaces once at most."""
+        return cache(self._context.settings.hosts)
+
+    def _on_connected(self, peer: Peer, hosts: Hosts) -> None:
         """Check the address with a node that can be asked now."""
         if is_loopback(self._check.address):
-            if self._context.reachable.code == LOCAL and self._is_elsewhere(peer):
+            if self._context.reachable.code == LOCAL and self._is_elsewhere(peer, hosts):
                 self._report(loopback_reachability(self._check.address, peer.node.name))
         else:
             self._check.node_came(self._context.clock.now)
             self._wake()
 
     def _advance(self) -> None:
-        context = self._context
-        peers = {peer.node.uuid: peer for peer in self._neighbours.living_peers() if self._can_ask(peer)}
+        context, hosts = self._context, self._hosts()
+        living = self._neighbours.living_peers()
+        peers = {peer.node.uuid: peer for peer in living if self._can_ask(peer, hosts)}
         uuid = self._check.next_node(list(peers), context.clock.now, context.jitter())
         if uuid is not None:
             self._ask(peers[uuid])
         elif (result := self._check.result()) is not None:
             self._report(result)
 
-    def _can_ask(self, peer: Peer) -> bool:
+    def _can_ask(self, peer: Peer, hosts: Hosts) -> bool:
         is_connected = peer.control is not None or peer.data is not None
-        return is_connected and DIAL_BACK in peer.speaks and self._is_elsewhere(peer)
+        return is_connected and DIAL_BACK in peer.speaks and self._is_elsewhere(peer, hosts)
 
-    def _is_elsewhere(self, peer: Peer) -> bool:
-        return is_elsewhere(self._context.me, peer.node, self._context.settings.hosts)
+    def _is_elsewhere(self, peer: Peer, hosts: Hosts) -> bool:
+        return is_elsewhere(self._context.me, peer.node, hosts)
 
     def _ask(self, peer: Peer) -> None:
         check, uuid, name = self._check, peer.node.uuid, peer.node.name

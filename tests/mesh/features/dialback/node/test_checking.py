@@ -140,3 +140,17 @@ def test_a_node_of_an_earlier_release_is_not_asked(monkeypatch: pytest.MonkeyPat
     assert "state" in asked and "dial_back" not in asked
     machine(net, "c", "10.0.0.3", "old")
     net.until(lambda: reachable(b) == "yes", LIMIT)
+
+
+def test_a_step_reads_the_interfaces_once_for_all_nodes() -> None:
+    net, steps = SimNetwork(), list[float]()
+
+    def hosts() -> tuple[str]:
+        steps.append(net.now)
+        return ("10.0.0.1",)
+
+    a = machine(net, "a", "10.0.0.1", hosts=hosts)
+    for n in range(2, 6):
+        machine(net, f"n{n}", f"10.0.0.{n}", "a")
+    net.until(lambda: reachable(a) == "yes", LIMIT)
+    assert steps and len(steps) == len(set(steps))
