@@ -218,8 +218,7 @@ class Lookup(Component):
     def _remember(self, found: LookupResult, life: int) -> None:
         if life != self._cache.life:
             return  # the value is older than the emptied cache
-        for value in found.values:
-            key, domain = value.envelope.keys[0], value.envelope.domain
+        for (key, domain), value in found.best.items():
             if value.source != self._context.me.name and self._covered_by(value.envelope, key) is not None:
                 self._cache.store_value(value.envelope, self._context.clock.now)
                 self._cache.knows(Query("exact", key, domain), life)
