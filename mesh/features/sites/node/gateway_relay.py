@@ -17,7 +17,7 @@ from mesh.features.sites.model.stores import note
 from mesh.features.sites.node.batches import say_relay, say_relayed
 from mesh.features.sites.node.facts import SITE, GateChanged, ReachChanged, SiteAnswered
 from mesh.features.sites.node.gateway import MOST, Gateways
-from mesh.features.sites.node.passing import word_of
+from mesh.features.sites.node.passing import feature_of
 from mesh.features.sites.node.site_connection import SiteConnection
 from mesh.features.sites.node.site_in_flight import WAITS
 from mesh.features.sites.wire import Relay, Relayed
@@ -281,4 +281,4 @@ class GatewayRelay(Component):
 
 def _accepts(conn: Conn, envelope: Envelope) -> bool:
     """Return whether the gateway at the other end has the feature that the envelope needs."""
-    return not envelope.to or word_of(envelope.to) in conn.speaks
+    return not envelope.to or feature_of(envelope.to) in conn.speaks

@@ -87,19 +87,19 @@ class GatewayRoutes(Component):
         else:
             self._presence.when_known((SITE, site), heard)
 
-    def able(self, site: str, word: str = LETTERS) -> list[bytes]:
+    def able(self, site: str, feature: str = LETTERS) -> list[bytes]:
         """Return the uuids of the gateways to the site that can accept a direct message now.
 
-        `word` is the feature that the message needs.
+        `feature` is the one that the message needs.
         """
-        return [uuid for uuid in self._notes.notes_of(site) if self._is_able(uuid, word)]
+        return [uuid for uuid in self._notes.notes_of(site) if self._is_able(uuid, feature)]
 
     def has_gateway(self, site: str, uuid: bytes) -> bool:
         """Return whether that node is a gateway to the site, as of the last lookup."""
         return uuid in self._notes.notes_of(site)
 
-    def _is_able(self, uuid: bytes, word: str) -> bool:
+    def _is_able(self, uuid: bytes, feature: str) -> bool:
         if uuid == self._context.me.uuid:
             return True
         peer = self._neighbours.peers.get(uuid)
-        return peer is not None and peer.data is not None and word in peer.data.speaks
+        return peer is not None and peer.data is not None and feature in peer.data.speaks

@@ -62,7 +62,7 @@ def in_runs(envelope: Envelope) -> list[Envelope]:
     return runs
 
 
-def word_of(to: str) -> str:
+def feature_of(to: str) -> str:
     """Return the feature that the gateways on the route of a direct message need."""
     return LETTERS if SessionName.parse(to).node is not None else DIRECT
 

@@ -15,7 +15,7 @@ from mesh.features.sites.node.batches import say_relay
 from mesh.features.sites.node.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.features.sites.node.gateway_relay import GatewayRelay
 from mesh.features.sites.node.gateway_routes import GatewayRoutes
-from mesh.features.sites.node.passing import leaving, word_of
+from mesh.features.sites.node.passing import feature_of, leaving
 from mesh.flow.backoff import Backoff
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, SettingsRead, on_fact
@@ -167,18 +167,20 @@ class SiteDirectMessages(Component):
         able = self._exits.able(site)
         if not able or self._why_paused(site):
             return
-        current = self._exits.able(site, DIRECT)
+        current: list[bytes] | None = None  # gateways with the feature DIRECT
         ways: dict[tuple[bytes, str], bytes] = {}  # by stream and feature
         going: dict[bytes, list[Envelope]] = {}
         for entry in onward.next_to_send(hop, self._forwarder.rulings.may_leave, self._is_held(hop)):
             stream, low = entry.envelope.stream, onward.lowest(entry.key)
-            word = word_of(entry.envelope.to)
-            if word == DIRECT and not current:
-                self._refuse_older(entry, hop)
-                continue
-            if (stream, word) not in ways:
-                ways[stream, word] = self._gateway_of(site, stream, current if word == DIRECT else able)
-            way = ways[stream, word]
+            feature, suitable = feature_of(entry.envelope.to), able
+            if feature == DIRECT:
+                suitable = current = self._exits.able(site, DIRECT) if current is None else current
+                if not current:
+                    self._refuse_older(entry, hop)
+                    continue
+            if (stream, feature) not in ways:
+                ways[stream, feature] = self._gateway_of(site, stream, suitable)
+            way = ways[stream, feature]
             onward.record_gateway(entry, hop, way)
             for first, last in entry.lacking[hop]:
                 part = entry.envelope.part(first, last)
