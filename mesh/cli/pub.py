@@ -81,7 +81,8 @@ def publish_rules(
     given = content.encode(errors="surrogateescape") if content is not None else None
     told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given, **options)
     what, how = ("rules", "rule ls") if ruled_node(key) else ("addresses", "peer ls")
-    print_message(f"the {what} of {node}: at all nodes in a moment.  To list them:  mesh {how}")
+    told_how = f"published the {what} of {node}; the other nodes follow in a moment"
+    print_message(f"{told_how}.  To list them:  mesh {how}")
     if told.note:
         print_message(told.note)
 

@@ -41,7 +41,8 @@ def apply(file: Path, force: bool, url: str | None) -> None:
         unknown = m.call("weights", set=found.given)["unknown"]
     weights, until = found.given["weights"], _moment(found.given["expires"])
     print_message(
-        f"weights of {count(len(weights), 'node')} are in force until {until}, at all nodes in a moment"
+        f"weights of {count(len(weights), 'node')} are in force until {until}; "
+        "the other nodes follow in a moment"
     )
     if not found.has_reasons:
         print_message("the reasons were too long and are not included")

@@ -142,7 +142,7 @@ def set_(
         print_message(what)
     with sync.connect(url) as m:
         told = shared.changed(m, lambda before: with_rules(before, found, add), force)
-    _tell(told, f"{count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)
+    _tell(told, f"set {count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)
 
 
 def _check_usage(
@@ -175,7 +175,7 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
         told = shared.changed(m, lambda before: without_rules(before, names), force)
     _tell(
         told,
-        f"rules of {', '.join(nodes)} as in files",
+        f"the rules of {', '.join(nodes)} are those of the files again",
         as_json,
         "no change: these nodes have no mesh-wide rules",
     )
@@ -292,8 +292,8 @@ def _tell(told: RulesPut | None, what: str, as_json: bool, nothing: str = "no ch
     if told is None:
         print_message(nothing)
         return
-    print_message(f"{what}: at all nodes in a moment.  To list them:  mesh rule ls")
+    print_message(f"{what}; the other nodes follow in a moment.  To list them:  mesh rule ls")
     if told.away:
         print_message(f"unreachable, notified when they return: {', '.join(told.away)}")
     if told.missing:
-        print_message(f"no answer in time, notified again later: {', '.join(told.missing)}")
+        print_message(f"this node will notify these again, which did not answer: {', '.join(told.missing)}")

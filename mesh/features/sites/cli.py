@@ -166,7 +166,8 @@ def _tell_pause(site: str, is_paused: bool, as_json: bool, url: str | None) -> N
         print_message(f"no change: {site} is {'' if is_paused else 'not '}paused")
     elif is_paused:
         print_message(
-            f"messages for {site} wait, at all nodes in a moment.  To resume:  mesh relay resume {site}"
+            f"messages for {site} wait; the other nodes follow in a moment.  "
+            f"To resume:  mesh relay resume {site}"
         )
     else:
         print_message(f"messages for {site} are forwarded")

@@ -63,7 +63,7 @@ def test_to_apply_a_file_is_one_call_and_says_until_when(
     local = until.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     assert capsys.readouterr() == (
         "",
-        f"weights of 1 node are in force until {local} (in 7 d), at all nodes in a moment\n",
+        f"weights of 1 node are in force until {local} (in 7 d); the other nodes follow in a moment\n",
     )
 
 

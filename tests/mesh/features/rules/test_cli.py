@@ -67,7 +67,7 @@ def test_a_node_is_given_rules(given: Given, words: list[str], rules: Any, capsy
     assert main(["rule", "set", *words]) == 0
     assert mesh.agreed.nodes == {"heron": AgreedNode(rules, True)} and mesh.agreed.base == 5
     assert (mesh.said["was"], mesh.said["force"], mesh.row.stamp, mesh.row.key) == (5, False, 7, b"")
-    assert "no answer in time, notified again later: frodo" in capsys.readouterr().err
+    assert "this node will notify these again, which did not answer: frodo" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "86401", "1e400"])
