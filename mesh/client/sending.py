@@ -181,19 +181,22 @@ class SendingVerbs(Posting):
         except PublishRefused as error:
             raise _explained(error, letter.to) from None
 
-    def _check_letter(self, letter: OutgoingLetter) -> None:
-        """Raise NotAvailable if the release of the connected node does not support the destination."""
+    def _check_letter(self, letter: OutgoingLetter) -> bool:
+        """Return whether the destination is an address that services serve.
+
+        Raises: NotAvailable, if the release of the connected node does not support the destination.
+        """
         self._core.features.check_sites(letter.to)
-        if letter.to.startswith(OTHERS) and not is_address(letter.to) and not _names_a_node(letter.to):
+        if is_served := is_address(letter.to):
+            self._core.features.check_services()
+        elif letter.to.startswith(OTHERS) and not _names_a_node(letter.to):
             self._core.features.check_direct("clients of other sites without a node")
         if letter.message[3] & ONE_SESSION:
             self._core.features.check_direct()
-        if is_address(letter.to):
-            self._core.features.check_services()
+        return is_served
 
     async def _posted_letter(self, letter: OutgoingLetter) -> Receipt:
-        self._check_letter(letter)
-        if not is_address(letter.to):
+        if not self._check_letter(letter):
             return await self._post_when_room(letter.message, letter.to)
         number = await self._posted_to(
             letter.to, letter.message, letter.flags, letter.until, letter.message[0]

@@ -98,7 +98,7 @@ class TopicHistories:
         value = kept.popleft()
         self.bytes -= value.size
         if value.envelope.persistent:
-            self._later(TABLE, row_of(value), Delete(TABLE, row_of(value)))
+            self._delete_row(value)
         if not kept:
             del self._topics[topic]
 
@@ -120,7 +120,11 @@ class TopicHistories:
             if (most := self._most(value)) and is_there(value.key, value.envelope.domain):
                 self.add_all(((value, most),))
             else:
-                self._later(TABLE, row_of(value), Delete(TABLE, row_of(value)))
+                self._delete_row(value)
+
+    def _delete_row(self, value: RetainedValue) -> None:
+        key = row_of(value)
+        self._later(TABLE, key, Delete(TABLE, key))
 
 
 def row_of(value: RetainedValue) -> bytes:

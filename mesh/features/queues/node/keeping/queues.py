@@ -16,6 +16,7 @@ from mesh.features.queues.node.keeping.queue_puts import QueuePuts
 from mesh.features.queues.node.keeping.queue_schedule import QueueSchedule, QueueScheduleFace
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.rows import RowsOf
+from mesh.features.queues.node.keeping.spool import Spool
 from mesh.kernel.context.component import Beginning, Component, Restores
 from mesh.kernel.context.facts import BackupChanged, Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
@@ -95,9 +96,11 @@ class Queues(Component):
         )
 
     def _on_backup(self, fact: BackupChanged) -> None:
-        for rows in self._rows:
-            if rows.spool is not None:
-                rows.spool.hold(fact.is_begun)
+        for spool in self._spools():
+            spool.hold(fact.is_begun)
+
+    def _spools(self) -> list[Spool]:
+        return [rows.spool for rows in self._rows if rows.spool is not None]
 
     def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}
@@ -270,9 +273,8 @@ class Queues(Component):
 
     def on_second(self) -> None:
         self.schedule.on_second()
-        for rows in self._rows:
-            if rows.spool is not None:
-                rows.spool.retry()
+        for spool in self._spools():
+            spool.retry()
 
 
 def _length(queue: QueueSink) -> tuple[int, int]:
