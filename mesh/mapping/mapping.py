@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -12,7 +12,7 @@ from mesh.mapping.claims import Claims, FilterResults
 from mesh.mapping.decision import Claim, Decision, Kind, NodesView, Sources, Use, forward, here, refuse, wait
 from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.filters import FilteredMessage
-from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, KeyRule, Rule, has_rivals, has_several
+from mesh.mapping.rules import ANY, ANY_DOMAIN, Rule, has_key_rules, has_rivals, has_several
 from mesh.mapping.strata import closer
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
@@ -47,8 +47,7 @@ class Mapping:
         self.is_plain = not rules and self.scope == "mesh"  # each node is master of its own clients' messages
         self.has_several = has_several(rules)  # whether a message may have more than one master
         self.has_backups = any(rule.backup for rule in rules)
-        # Whether a node may be asked for a pattern of which it has only the keys with their own rules.
-        self.has_parts = any(key.kind not in (DOMAIN, ANY) for rule in rules for key in rule.alternatives())
+        self.has_parts = has_key_rules(rules)  # whether relays may have only some keys of a pattern
         self.has_dirty = any(rule.dirty_read for rule in rules)
         self.has_cache_terms = any(rule.cache_ttl or rule.cache_linger for rule in rules)
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # a stream may have several
@@ -154,7 +153,9 @@ class Mapping:
 
     def named_domains(self) -> tuple[str, ...]:
         """Return the domains that rules name without filters, each once, possibly including "*"."""
-        found = (ANY_DOMAIN if key.kind == ANY else key.text for rule in self.rules for key in _whole(rule))
+        found = (
+            ANY_DOMAIN if key.kind == ANY else key.text for rule in self.rules for key in rule.whole_domains()
+        )
         return tuple(dict.fromkeys(filter(None, found)))
 
     def masters(self, key: str, e: Envelope) -> tuple[str, ...]:
@@ -168,10 +169,7 @@ class Mapping:
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
 
     def comes_in_parts(self, key: str, e: Envelope) -> bool:
-        """Return whether nodes may deliver a part of a publisher's messages before the rest.
-
-        Backups do, and nodes that are asked for a pattern because of a key with its own rule.
-        """
+        """Return whether a node may deliver some messages of a publisher before others deliver the rest."""
         return self.has_parts or self.is_backed(key, e)
 
     def is_dirty(self, e: Envelope, node: str) -> bool:
@@ -291,10 +289,6 @@ class Mapping:
         masters = masters_of(claims) if use is Use.SUBSCRIBE else ()
         together = Together(masters if len(masters) > 1 else ())
         return choose(self.me, claims, view, (), of, domain, together)
-
-
-def _whole(rule: Rule) -> Iterator[KeyRule]:
-    return (key for key in rule.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
 
 
 def _way_to(node: str, view: NodesView) -> Decision | None:

@@ -86,6 +86,10 @@ class Rule:
         for key in self.given:
             yield KeyRule(*_domain(key.text), key.filters) if key.kind == DOMAIN else key
 
+    def whole_domains(self) -> Iterator[KeyRule]:
+        """Yield the alternatives that name domains without filters."""
+        return (key for key in self.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
+
 
 def _domain(name: str) -> tuple[str, str]:
     return (ANY, "") if name == ANY_DOMAIN else (DOMAIN, name)
@@ -94,6 +98,11 @@ def _domain(name: str) -> tuple[str, str]:
 def standing_in(backup: str, masters: Iterable[Rule]) -> tuple[Rule, ...]:
     """Return the rules that make `backup` a backup for all topics of the master rules in `masters`."""
     return tuple(replace(rule, node=backup, backup=True) for rule in masters if rule.is_master)
+
+
+def has_key_rules(rules: Iterable[Rule]) -> bool:
+    """Return whether a rule names some topics of a domain, and not the whole of it."""
+    return any(key.kind not in (DOMAIN, ANY) for rule in rules for key in rule.alternatives())
 
 
 def has_several(rules: Iterable[Rule]) -> bool:
