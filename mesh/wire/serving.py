@@ -233,6 +233,8 @@ class Consume(Command, frozen=True, tag=50):
         lease: Of a queue: ms after which an outstanding message goes to another consumer. 0: never.
         held: Of a queue: messages that this client still has: for each stream its id and ranges of numbers
             (first, last, …). They get the delivery tags from 1 up.
+        held_at: For each element of `held`, the id of the node that delivered its messages. Empty: the
+            receiver. Only with the feature `visits`.
     """
 
     word: ClassVar[str] = SERVICES
@@ -248,6 +250,9 @@ class Consume(Command, frozen=True, tag=50):
     selector: Annotated[str, Meta(max_length=SELECTOR)] = ""
     lease: U32 = 0
     held: Annotated[tuple[Held, ...], Meta(max_length=QUEUE_CREDIT)] = ()
+    held_at: Annotated[
+        tuple[Annotated[bytes, Meta(min_length=16, max_length=16)], ...], Meta(max_length=QUEUE_CREDIT)
+    ] = ()
 
 
 @command

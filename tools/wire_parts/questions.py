@@ -86,6 +86,8 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "weights": (r.WeightsTold,),
     "resume": (r.Resumed,),
     "release": (r.SessionReleased,),
+    "hold": (r.DeliveriesHeld,),
+    "settle": (r.Settlements,),
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

@@ -42,6 +42,11 @@ class ClientHandshake:
         self._has_others = has_others
         self._can_move = False  # the last node supports sessions that move
 
+    @property
+    def node(self) -> bytes:
+        """The uuid of the last node, or empty bytes."""
+        return self._node
+
     def may_visit(self, place: Place) -> bool:
         """Return whether the client may go to another node than its last one.
 

@@ -22,14 +22,24 @@ ACK = 0  # the other settlements are constants of the wire
 class DeliveredEnvelope:
     """An envelope, or some of its messages, from a queue. The messages have places 0, 1, ...
 
-    `counts` are the delivery tags by place; they are valid only in the epoch numbered `opening`.
+    `counts` are the delivery tags by place; they are valid only in the epoch numbered `opening`. `node` is
+    the uuid of the node that delivered the messages.
     """
 
-    __slots__ = ("_messages", "batch", "begun", "counts", "opening", "since", "states", "tries", "until")
+    __slots__ = (
+        "_messages", "batch", "begun", "counts", "node", "opening", "since", "states", "tries", "until",
+    )  # fmt: skip
 
     def __init__(
-        self, envelope: Envelope, indices: Sequence[int] | None, tries: bytes, opening: int, first: int
+        self,
+        envelope: Envelope,
+        indices: Sequence[int] | None,
+        tries: bytes,
+        opening: int,
+        first: int,
+        node: bytes = b"",
     ) -> None:
+        self.node: bytes = node
         self.batch: Batch = Batch(envelope, indices)
         n = len(self.batch)
         self.tries: bytes = tries
@@ -138,22 +148,28 @@ def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
     return tuple(ranges)
 
 
-def listed(places: Sequence[EnvelopePlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
-    """Return the messages at `places`, in this order, in the format of the field `held` of CONSUME."""
+HeldRuns = tuple[tuple[bytes, tuple[int, ...]], ...]
+
+
+def listed(places: Sequence[EnvelopePlace]) -> tuple[HeldRuns, tuple[bytes, ...]]:
+    """Return the messages at `places`, in this order, as the fields `held` and `held_at` of CONSUME."""
     entries: list[tuple[bytes, list[int]]] = []
+    nodes: list[bytes] = []
     before: DeliveredEnvelope | None = None
     numbers: list[int] = []
     for queued, place in places:
         if queued is not before:
             before, numbers = queued, queued.numbers()
         number, entry = numbers[place], entries[-1] if entries else None
-        if entry is None or entry[0] != queued.stream or entry[1][-1] >= number:
+        is_other = entry is None or (entry[0], nodes[-1]) != (queued.stream, queued.node)
+        if entry is None or is_other or entry[1][-1] >= number:
             entries.append((queued.stream, [number, number]))
+            nodes.append(queued.node)
         elif entry[1][-1] == number - 1:
             entry[1][-1] = number
         else:
             entry[1].extend((number, number))
-    return tuple((stream, tuple(ends)) for stream, ends in entries)
+    return tuple((stream, tuple(ends)) for stream, ends in entries), tuple(nodes)
 
 
 def fitting(

@@ -14,6 +14,7 @@ def check_certificate(context: NodeContext, certificate: Certificate, node: byte
     Raises: LocalError FORGED_VISIT, MALFORMED, or MOVED for an outdated certificate.
     """
     if certificate.node != node:
+        context.counters.add_count("forged_visits")
         raise LocalError("The certificate names another node.", code="FORGED_VISIT")
     try:
         standing = context.visits.observe(certificate)

@@ -48,7 +48,7 @@ from mesh.wire.calls.queues import (
     AskQueueWhy,
 )
 from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSitePause, AskSites, AskSiteSync
-from mesh.wire.calls.sessions import AskAttach, AskRelease, AskResume
+from mesh.wire.calls.sessions import AskAttach, AskHold, AskRelease, AskResume, AskSettle
 from mesh.wire.calls.topics import (
     AskClients,
     AskErase,
@@ -80,6 +80,7 @@ __all__ = [
     "AskEvents",
     "AskFared",
     "AskGet",
+    "AskHold",
     "AskInbox",
     "AskInfo",
     "AskLocate",
@@ -106,6 +107,7 @@ __all__ = [
     "AskRules",
     "AskRulesPut",
     "AskServers",
+    "AskSettle",
     "AskSitePause",
     "AskSiteSync",
     "AskSites",

@@ -6,9 +6,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from mesh.wire.calls.ask import Ask
+from mesh.discovery.state import Natural
+from mesh.wire.calls.ask import Ask, QueueName
 from mesh.wire.header import U32
 from mesh.wire.interest import Query
+from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.serving import Held, Settled
 from mesh.wire.sessions import Certificate
 
 Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
@@ -77,3 +80,45 @@ class AskRelease(Ask, frozen=True, kw_only=True):
     certificate: Certificate
     masters: Annotated[list[Uuid], Meta(max_length=4200)] = []
     is_last: bool = False
+
+
+class AskHold(Ask, frozen=True, kw_only=True):
+    """Keep the deliveries of a session that moved to the asking node, which settles them from now on.
+
+    The reply has the epoch for `settle`. The asking node repeats the question after each login.
+
+    Attributes:
+        certificate: Proof that the session is at the asking node.
+        subscription: Number of the consumer.
+        queue: Name of the queue.
+        lease: As in CONSUME.
+        held: As in CONSUME. Empty: the consumer has settled everything, or has left.
+        begun: With `held` empty: the last delivery tag that was begun. Later ones are not failed attempts.
+    """
+
+    verb = "hold"
+    certificate: Certificate
+    subscription: U32
+    queue: QueueName
+    lease: U32 = 0
+    held: Annotated[tuple[Held, ...], Meta(max_length=QUEUE_CREDIT)] = ()
+    begun: U32 = 0
+
+
+class AskSettle(Ask, frozen=True, kw_only=True):
+    """Settle deliveries of a session that moved to the asking node; answered when the outcome is on disk.
+
+    Attributes:
+        stream: Stream id of the session.
+        subscription: Number of the consumer.
+        epoch: Epoch, from the reply to `hold`.
+        done: As in SETTLE.
+        entries: As in SETTLE.
+    """
+
+    verb = "settle"
+    stream: Uuid
+    subscription: U32
+    epoch: Natural
+    done: Annotated[list[U32], Meta(max_length=2 * QUEUE_CREDIT)] = []
+    entries: Annotated[list[Settled], Meta(max_length=QUEUE_CREDIT)] = []

@@ -13,6 +13,7 @@ from mesh.wire.replies.nodes import (
     Process,
 )
 from mesh.wire.replies.queues import (
+    DeliveriesHeld,
     Drain,
     Late,
     MovedOn,
@@ -25,6 +26,7 @@ from mesh.wire.replies.queues import (
     QueueRows,
     QueueWhy,
     Removed,
+    Settlements,
     WhyRow,
     read_late,
 )
@@ -78,6 +80,7 @@ __all__ = [
     "ClientErased",
     "ClientRows",
     "ClientValues",
+    "DeliveriesHeld",
     "Depth",
     "DialedBack",
     "Drain",
@@ -123,6 +126,7 @@ __all__ = [
     "ServerRow",
     "Servers",
     "SessionReleased",
+    "Settlements",
     "Sighting",
     "SiteLink",
     "SitePaused",

@@ -24,6 +24,28 @@ class Opened(ReplyValue, frozen=True, kw_only=True):
     void: list[int] = []
 
 
+class DeliveriesHeld(ReplyValue, frozen=True, kw_only=True):
+    """The deliveries that a session keeps at its former node.
+
+    Attributes:
+        epoch: Number of the epoch for settlements. 0: the session has none.
+        void: As in Opened.
+    """
+
+    epoch: int = 0
+    void: list[int] = []
+
+
+class Settlements(ReplyValue, frozen=True, kw_only=True):
+    """The outcome of settlements that another node passed on.
+
+    Attributes:
+        over: Delivery tags that no longer belong to the session: first, last, …
+    """
+
+    over: list[int] = []
+
+
 Late = list[tuple[int, int, str]]  # first and last unsettled tag, code of the reason
 
 

@@ -205,7 +205,7 @@ S = b"s" * 16
     ],
 )  # fmt: skip
 def test_what_nobody_can_hold_is_malformed(held: object) -> None:
-    good = array_of(c.Consume(1, 5, "queue/a", 10))[:-1]
+    good = array_of(c.Consume(1, 5, "queue/a", 10))[:-2]
     c.decode(msgpack.packb([*good, [[S, [1, 1000]]]]))
     assert is_refused([*good, held])
 

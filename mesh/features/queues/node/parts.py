@@ -5,10 +5,12 @@ from __future__ import annotations
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
 from mesh.features.queues.node.definitions.declaring import Declaring
 from mesh.features.queues.node.definitions.durables import Durables
+from mesh.features.queues.node.keeping.claimed_deliveries import ClaimedDeliveries
 from mesh.features.queues.node.keeping.consumer_table import ConsumerTable
 from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
+from mesh.features.queues.node.keeping.remote_claims import RemoteClaims
 from mesh.features.queues.node.keeping.rows import RowsOf
 from mesh.features.queues.node.looking.lastknown import LastKnown
 from mesh.features.queues.node.looking.looking import Looking
@@ -36,7 +38,8 @@ class QueueParts(FeatureParts):
         queues = self.queues = Queues(
             context, RowsOf(context, disks), k.memory, dying, self, neighbours.peers, forwarder.put_in_queue
         )
-        taking = self.taking = ConsumerTable(context, queues)
+        claims = RemoteClaims(context, neighbours, questions)
+        taking = self.taking = ConsumerTable(context, queues, claims, neighbours.peers)
         moving = self.moving = Moving(context, neighbours.peers, queues)
         arriving = self.arriving = Arriving(context, queues)
         stocks = self.stocks = Stocks(context, presence, queues, neighbours.peers, moving.can_take)
@@ -51,6 +54,8 @@ class QueueParts(FeatureParts):
             self.declaring,
             self.durables,
             taking,
+            claims,
+            ClaimedDeliveries(context, queues, neighbours.peers),
             stocks,
             balancing,
             last_known,

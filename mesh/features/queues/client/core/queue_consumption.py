@@ -6,7 +6,8 @@
 # Law 3: a message is settled once.
 # Law 4: a message that the node reported as reassigned is not begun.
 # Law 5: the leases of waiting messages are extended; a user's lease starts when the message is begun.
-# Law 6: after a standstill as long as the lease, no message is begun before the node confirms it, because
+# Law 6: a message stays with the node that delivered it; another node is asked to settle it there.
+# Law 7: after a standstill as long as the lease, no message is begun before the node confirms it, because
 #        another consumer may have it by then.
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from mesh.features.queues.client.core.settling import Settling
 from mesh.printable import count
 from mesh.wire.commands import EXTEND, Consume, ItemHead
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import ENVELOPE_MESSAGES
+from mesh.wire.limits import ENVELOPE_MESSAGES, VISITS
 from mesh.wire.replies import Opened, read_result
 
 
@@ -87,6 +88,8 @@ class QueueConsumption:
         self._begun = sum(delivered.begun > place for delivered, place in self._listed)
         # A consumer that leaves needs answers only, no new messages.
         credit = max(1, len(self._listed)) if self.is_leaving else self.credit
+        held, held_at = listed(self._listed)
+        has_visits = VISITS in self._line.words
         return Consume(
             request,
             self.number,
@@ -94,7 +97,8 @@ class QueueConsumption:
             credit,
             selector=self._selector,
             lease=self._lease,
-            held=listed(self._listed),
+            held=held,
+            held_at=held_at if has_visits and {*held_at} != {self._line.handshake.node} else (),
         )
 
     def leave_command(self, request: int) -> Consume:
@@ -148,7 +152,9 @@ class QueueConsumption:
         """
         if self._epoch < 0 or self.is_leaving or self._must_ask():
             return
-        delivered = DeliveredEnvelope(envelope, indices, head.tries, self._opening, self._given + 1)
+        delivered = DeliveredEnvelope(
+            envelope, indices, head.tries, self._opening, self._given + 1, self._line.handshake.node
+        )
         self._given += len(delivered)
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
             what = f"{self.address}: far more messages arrived than the credit of {self.credit} allows"

@@ -14,6 +14,13 @@ from mesh.features.queues.model.envelopes.ready_index import FIRST
 from mesh.values import Headers
 
 LAPSED = 1_000  # messages per consumer that accept late acks
+GRACE = 5.0  # s that a disconnected consumer keeps its messages
+GRACE_TO_MOVE = 15.0  # s, if its client can go to another node
+
+
+def grace(can_move: bool, lease: float) -> float:
+    """Return how long a disconnected consumer keeps its messages, in s; a lease may end earlier."""
+    return max(GRACE, min(GRACE_TO_MOVE, lease)) if can_move else GRACE
 
 
 class TakerSelector(Protocol):
@@ -49,6 +56,9 @@ class QueueConsumer:
         self.acked: deque[tuple[bytes, int, int]] = deque(maxlen=LAPSED)  # recent acks: stream, first, last
         self.away = inf  # time when its session disconnected
         self.is_paused = False  # until its registration is on disk
+        self.is_elsewhere = False  # its session moved: it only settles what it has, and stays paused
+        self.claimed = 0  # messages that it has of other nodes
+        self.grace = GRACE
         self.passed: dict[int, EnvelopeKey] = {}  # by priority: searched up to here
         self.seen: dict[int, int] = {}  # by priority: last position searched on disk
         self.vain = 0  # messages searched since the last match
@@ -59,7 +69,7 @@ class QueueConsumer:
     @property
     def room(self) -> int:
         """The number of further messages that the consumer may receive now: 0 while paused or away."""
-        return 0 if self.is_paused or self.away < inf else max(0, self.credit - self.busy)
+        return 0 if self.is_paused or self.away < inf else max(0, self.credit - self.busy - self.claimed)
 
     @property
     def busy(self) -> int:

@@ -43,6 +43,11 @@ class LocalQueue:
         self.terms = self.backlog.terms = terms
 
     @property
+    def is_consumed(self) -> bool:
+        """Whether consumers are here, apart from those whose session is at another node."""
+        return any(not taker.is_elsewhere for taker in self.takers.values())
+
+    @property
     def ready(self) -> int:
         """The number of ready messages, in memory or on disk."""
         backlog = self.backlog

@@ -43,8 +43,10 @@ class QueueConsumers:
 
     def eligible(self) -> list[QueueConsumer]:
         """Return the consumers that may receive messages: only the first one if the queue is exclusive."""
-        takers = list(self.takers.values())
-        return takers[:1] if self._backlog.terms.exclusive else takers
+        takers = [taker for taker in self.takers.values() if not taker.is_elsewhere]
+        if not self._backlog.terms.exclusive:
+            return takers
+        return [taker for taker in takers[:1] if next(iter(self.takers.values())) is taker]
 
     def add_consumer(self, taker: QueueConsumer, held: HeldNumbers = ()) -> list[int]:
         """Register a consumer, and return the delivery tags of `held` messages that it no longer has.

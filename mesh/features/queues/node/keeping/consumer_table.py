@@ -3,7 +3,8 @@
 # Law 1: a consumer is on disk before its request is answered and before it receives messages.
 # Law 2: a settlement is answered when it is on disk, if the client requests an answer. The answer lists
 #        the tags that the consumer no longer had; their settlement changes nothing.
-# Law 3: a consumer that disconnects for a short time keeps the messages that it names when it returns.
+# Law 3: a consumer that disconnects for a short time keeps the messages that it names when it returns, here
+#        or at another node.
 
 from __future__ import annotations
 
@@ -12,13 +13,16 @@ from functools import partial
 from math import inf
 
 from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
-from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
-from mesh.features.queues.model.envelopes.counts import Runs, count
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer, grace
+from mesh.features.queues.model.consumers.remote_claim import Message, split_held, without_tags
+from mesh.features.queues.model.envelopes.counts import Runs, joined
 from mesh.features.queues.model.selecting.selector import Selector
 from mesh.features.queues.node.keeping.facts import Consumes
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
-from mesh.features.queues.node.keeping.rows import Rows
+from mesh.features.queues.node.keeping.remote_claims import RemoteClaims
+from mesh.features.queues.node.keeping.rows import FIXED, ConsumerRow, Rows
+from mesh.features.queues.node.keeping.settlement import settle
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.component import Component, DeliverySource
 from mesh.kernel.context.conn import Conn
@@ -29,12 +33,11 @@ from mesh.kernel.subscribers.session import Session, feed_key
 from mesh.names import QUEUE, SUBS, taken_of
 from mesh.printable import count as counted
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
+from mesh.wire.commands import Consume, Ended, Reply, Settle
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.limits import QUEUE_CREDIT, VISITS
 from mesh.wire.replies import Late, Opened
 
-GRACE = 5.0  # s that a disconnected consumer keeps its messages
 ALL = 2**32 - 1  # all delivery tags
 OVER = "LEASE_OVER"
 
@@ -42,9 +45,14 @@ OVER = "LEASE_OVER"
 class ConsumerTable(Component):
     """The consumers of queues, by session and number of the subscription."""
 
-    def __init__(self, context: NodeContext, queues: Queues) -> None:
+    def __init__(
+        self, context: NodeContext, queues: Queues, claims: RemoteClaims, others: Mapping[bytes, object]
+    ) -> None:
+        """Set up an empty table. `others` is empty while this node knows no other node."""
         self._context = context
         self._queues = queues
+        self._claims = claims
+        self._others = others
         self._of: dict[Session, dict[int, tuple[QueueSink, QueueConsumer]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the consumer
         self._away: dict[tuple[Session, int], float] = {}  # until when
@@ -92,20 +100,24 @@ class ConsumerTable(Component):
         key = feed_key(session.stream, number)
         taker = QueueConsumer(key, session.text, self._epoch, command.credit, selector, lease)
         taker.is_paused = True
+        can_move = VISITS in conn.speaks and bool(self._others)
+        taker.grace = grace(can_move, lease)
+        here, elsewhere = split_held(command.held, command.held_at, self._context.me.uuid)
         if number in ours:
             session.outlet.drop_slices(ours[number][1])
+            self._claims.end(ours[number][1], ALL, kept=elsewhere)
         self._of.setdefault(session, {})[number] = queue, taker
         self._sessions[key] = session
         self._away.pop((session, number), None)
         self._trace(session, command)
-        void = queue.add_consumer(taker, command.held)
-        queue.rows.takes(
-            queue.name,
-            key,
-            session.text,
-            command.credit,
-            lambda error: self._begun(conn, session, command, taker, void, error),
-        )
+        void = queue.add_consumer(taker, here)
+        row = ConsumerRow(session.text, command.credit, self._attach(session) if can_move else FIXED)
+        begun = partial(self._registered, conn, session, command, taker, void, elsewhere)
+        queue.rows.takes(queue.name, key, row, begun)
+
+    def _attach(self, session: Session) -> int:
+        known = self._context.visits.find(session.stream)
+        return known.attach if known is not None else 0
 
     def _trace(self, session: Session, command: Consume) -> None:
         if self._context.facts.watched:
@@ -115,6 +127,8 @@ class ConsumerTable(Component):
         if command.credit > QUEUE_CREDIT:
             what = f"The prefetch {command.credit:,} is too large."
             raise BadArgument(what, hint=f"The limit is {QUEUE_CREDIT:,}.")
+        if command.held_at and len(command.held_at) != len(command.held):
+            raise RemoteError("held_at and held have different lengths", code="MALFORMED")
         if command.local_only:
             raise BadArgument(
                 "A queue consumer cannot be local-only.",
@@ -127,15 +141,17 @@ class ConsumerTable(Component):
             hint = "Close some consumers, or raise `limits.session_subscriptions` of the node."
             raise LocalError(what, hint=hint, code="TOO_MANY")
 
-    def _begun(
+    def _registered(
         self,
         conn: Conn,
         session: Session,
         command: Consume,
         taker: QueueConsumer,
         void: Runs,
+        elsewhere: Mapping[bytes, Mapping[int, Message]],
         error: MeshError | None,
     ) -> None:
+        """Claim what the consumer has of other nodes, and open its epoch afterwards."""
         queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
         if queue is None or now is not taker:  # the consumer left or registered again meanwhile
             return
@@ -143,7 +159,28 @@ class ConsumerTable(Component):
             self._end_consumer(session, command.subscription)
             self._context.out.send(conn, Reply(command.request, code=error.code, text=str(error)))
             return
+        begin = partial(self._begun, conn, session, command, taker, void, elsewhere)
+        terms = command.subscription, command.lease
+        self._claims.begin(session, queue, taker, terms, elsewhere, begin)
+
+    def _begun(
+        self,
+        conn: Conn,
+        session: Session,
+        command: Consume,
+        taker: QueueConsumer,
+        void: Runs,
+        elsewhere: Mapping[bytes, Mapping[int, Message]],
+        over: list[int],
+    ) -> None:
+        queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
+        if queue is None or now is not taker:
+            return
         taker.is_paused = False
+        if elsewhere:
+            claimed = {tag for tags in elsewhere.values() for tag in tags}
+            here = {tag for first, last in void for tag in range(first, last + 1)} - claimed
+            void = joined(sorted({*here, *over}))
         opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
         self._context.out.send(conn, Reply(command.request, opened))
         self._queues.schedule.schedule_queue(queue)
@@ -151,22 +188,29 @@ class ConsumerTable(Component):
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         queue, taker = self._of[session].pop(number)
         self._away.pop((session, number), None)
-        del self._sessions[taker.key]
         session.outlet.drop_slices(taker)
-        queue.close(taker, inf if begun == ALL else begun)
-        queue.write_changed()  # before its row is deleted, for a crash in between
-        queue.rows.takes_no_more(queue.name, taker.key)
+        if self._sessions.get(taker.key) is session:
+            del self._sessions[taker.key]
+        self._claims.end(taker, begun)
+        if queue.part.takers.get(taker.key) is taker:  # not claimed by another node
+            queue.close(taker, inf if begun == ALL else begun)
+            queue.write_changed()  # before its row is deleted, for a crash in between
+            queue.rows.takes_no_more(queue.name, taker.key)
         if not self._of[session]:
             del self._of[session]
 
     def _session_away(self, session: Session) -> None:
         for number, (queue, taker) in self._of.get(session, {}).items():
+            if (session, number) in self._away:
+                continue  # the session was disconnected before, and is closed now
             session.outlet.drop_slices(taker)
             queue.away(taker, self._context.clock.now)
-            self._away[session, number] = self._context.clock.now + GRACE
-            self._context.clock.wake(self._context.clock.now + GRACE)
+            until = self._away[session, number] = self._context.clock.now + taker.grace
+            self._context.clock.wake(until)
 
     def _session_closed(self, session: Session) -> None:
+        if self._context.visits.has_left(session.stream, self._context.me.uuid):
+            return  # its new node may claim its messages
         for number in list(self._of.get(session, ())):
             self._end_consumer(session, number)
 
@@ -200,36 +244,37 @@ class ConsumerTable(Component):
         if envelopes or command.replied:
             raise RemoteError("a settlement of queue messages has replies", code="MALFORMED")
         queue, taker = self._of[session][command.subscription]
+        done = list(ranges_of(command.done))
         if taker.epoch != command.epoch:
             self._context.counters.add_count("settled_late")
-            over = [*ranges_of(command.done)]
-            over += [(first, last) for first, last, *_ in command.entries]
-        else:
-            over = self._settle(queue, taker, command)
-            queue.write_changed()
-        if command.request:
-            late: Late = [(first, last, OVER) for first, last in over]
-            self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
-            self._context.out.ending[self._answer_settlements] = None
+            over = [*done, *((first, last) for first, last, *_ in command.entries)]
+            self._answer(conn, queue, command.request, over)
+            return
+        remote = self._claims.tags(taker)
+        if not remote:
+            over = settle(self._context, queue, taker, done, command.entries)
+            self._answer(conn, queue, command.request, over)
+            return
+        for first, last in (*done, *((entry[0], entry[1]) for entry in command.entries)):
+            taker.holding.check_tags(first, last)
+        over = settle(self._context, queue, taker, *without_tags(done, command.entries, remote))
 
-    def _settle(self, queue: QueueSink, taker: QueueConsumer, command: Settle) -> Runs:
-        context, part, before = self._context, queue.part, queue.part.deliveries.acked
-        over: Runs = []
-        for first, last in ranges_of(command.done):
-            over += part.deliveries.ack(taker, first, last)
-        for first, last, what, delay, reason in command.entries:
-            if what == NACK:
-                over += part.deliveries.nack(
-                    taker, first, last, delay / 1000, context.clock.now, context.clock.believed
-                )
-            elif what == REJECT:
-                over += part.deliveries.reject(taker, first, last, reason)
-            else:
-                over += part.deliveries.extend(taker, first, last, context.clock.now + delay / 1000)
-        queue.count_settled(part.deliveries.acked - before)
-        if over:
-            context.counters.add_count("settled_late", count(over))
-        return over
+        def settled(others: Runs) -> None:
+            self._answer(conn, queue, command.request, [*over, *others])
+
+        self._commit(queue)
+        self._claims.settle(taker, done, command.entries, settled)
+
+    def _answer(self, conn: Conn, queue: QueueSink, request: int, over: Runs) -> None:
+        """Answer a settlement after the next commit, if the client requests an answer."""
+        if request:
+            late: Late = [(first, last, OVER) for first, last in over]
+            self._answers.setdefault(queue.rows, []).append((conn, request, late))
+            self._commit(queue)
+
+    def _commit(self, queue: QueueSink) -> None:
+        self._answers.setdefault(queue.rows, [])
+        self._context.out.ending[self._answer_settlements] = None
 
     def _answer_settlements(self) -> None:
         """Answer the settlements of an event after one commit to each store."""

@@ -133,7 +133,8 @@ class QueueSink:
     def may_wait(self) -> bool:
         """Whether producers may wait for room: the terms allow it, and a consumer is connected."""
         is_patient = self.part.terms.when_full == "block" and not self.is_removed
-        return is_patient and any(taker.away == inf for taker in self.part.takers.values())
+        takers = self.part.takers.values()
+        return is_patient and any(taker.away == inf and not taker.is_elsewhere for taker in takers)
 
     def expect(self, stored: StoredEnvelope, sign: int) -> None:
         self._coming += sign * stored.envelope.count

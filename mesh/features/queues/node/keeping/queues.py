@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Protocol
 
 from mesh.errors import NoQueue, QueueFull, StoreFull
-from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.consumers.queue_consumer import GRACE_TO_MOVE, QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
 from mesh.features.queues.model.part.queue_observer import QueueObserver
 from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
@@ -15,7 +15,7 @@ from mesh.features.queues.node.keeping.overflow import Overflow
 from mesh.features.queues.node.keeping.queue_puts import QueuePuts
 from mesh.features.queues.node.keeping.queue_schedule import QueueSchedule, QueueScheduleFace
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
-from mesh.features.queues.node.keeping.rows import RowsOf
+from mesh.features.queues.node.keeping.rows import FIXED, RowsOf
 from mesh.features.queues.node.keeping.spool import Spool
 from mesh.kernel.context.component import Beginning, Component, Restores
 from mesh.kernel.context.facts import BackupChanged, Hearing, on_fact
@@ -33,7 +33,7 @@ from mesh.values import PRIORITY
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.limits import QUEUES
 
-RECOVER = 5.0  # s after a start for consumers to return
+RECOVER = 5.0  # s after a start for consumers to return, if none of their clients can move
 
 
 class QueueRoomFace(QueueScheduleFace, Protocol):
@@ -217,9 +217,11 @@ class Queues(Component):
         self._all[name] = queue
         expected = rows.consumers.get(name)
         if expected:
-            credits = {key: credit for key, (_, credit) in expected.items()}
-            queue.part.consumers.recover(self._context.clock.now + RECOVER, credits)
-            self.schedule.set_timer(queue, self._context.clock.now + RECOVER)
+            credits = {key: row.credit for key, row in expected.items()}
+            can_move = any(row.attach != FIXED for row in expected.values())
+            until = self._context.clock.now + (GRACE_TO_MOVE if can_move else RECOVER)
+            queue.part.consumers.recover(until, credits)
+            self.schedule.set_timer(queue, until)
         return queue
 
     def _remove(self, queue: QueueSink) -> None:

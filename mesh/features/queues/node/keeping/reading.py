@@ -42,7 +42,7 @@ class PartReading:
     def read_next(self) -> None:
         """Read messages that are next in order or that selectors may match, if the queue has consumers."""
         part, context = self._part, self._context
-        if not part.takers:
+        if not part.is_consumed:
             return
         self._read(part.order.to_load())
         search = part.search.next_read(context.clock.now) if part.search.seeks else None

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
@@ -25,8 +25,27 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
 PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
+FIXED = -1  # attach number of a client that cannot move
 FORGOTTEN = 10  # pseudo-priority of the unknown time
 read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
+
+
+class ConsumerRow(NamedTuple):
+    """The row of a consumer."""
+
+    session: str  # name
+    credit: int
+    attach: int = FIXED  # number of the session's last visit; FIXED: its client cannot move
+
+
+def read_consumer(value: bytes) -> ConsumerRow:
+    """Return a row, with limits in place of numbers that cannot be read; older rows have no attach number."""
+    session, credit, attach, *_ = [*value.decode().split("\n"), "", ""]
+    return ConsumerRow(
+        session,
+        int(credit) if credit.isdecimal() else QUEUE_CREDIT,
+        int(attach) if attach.isdecimal() else FIXED,
+    )
 
 
 class Rows:
@@ -43,8 +62,8 @@ class Rows:
         self._envelopes: dict[bytes, bytes] = {}  # read from the store, until claimed
         self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority
         self._wanted: dict[str, dict[int, int]] = {}  # including writes in progress
-        # By the key of the consumer: the name of its session, and its credit.
-        self.consumers: dict[str, dict[bytes, tuple[str, int]]] = {}
+        # By the key of the consumer.
+        self.consumers: dict[str, dict[bytes, ConsumerRow]] = {}
         self._stored: set[tuple[str, bytes]] = set()  # consumers whose row is on disk
 
     def start(self, beginning: Beginning) -> None:
@@ -63,9 +82,7 @@ class Rows:
                 self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
         for key, value in beginning.rows(CONSUMER, self._shelf.store).items():
             name, _, taker = key.partition(b"\0")
-            session, _, credit = value.decode().partition("\n")
-            known = session, int(credit) if credit.isdecimal() else QUEUE_CREDIT
-            self.consumers.setdefault(name.decode(), {})[taker] = known
+            self.consumers.setdefault(name.decode(), {})[taker] = read_consumer(value)
             self._stored.add((name.decode(), taker))
 
     def queues(self) -> set[str]:
@@ -223,12 +240,11 @@ class Rows:
 
     # --- consumers --------------------------------------------------------------------------------------
 
-    def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
-        """Store a consumer, and call `then` when it is on disk, or with the error.
+    def takes(self, name: str, taker: bytes, now: ConsumerRow, then: Committed) -> None:
+        """Store the row of a consumer, and call `then` when it is on disk, or with the error.
 
         If the same row is on disk already, `then` is called immediately.
         """
-        now = session, credit
         is_known = self.consumers.get(name, {}).get(taker) == now
         if is_known and (name, taker) in self._stored:
             then(None)
@@ -240,7 +256,7 @@ class Rows:
                 self._stored.add((name, taker))
             then(error)
 
-        self._commit(Put(CONSUMER, _consumer(name, taker), f"{session}\n{credit}".encode()), written)
+        self._commit(Put(CONSUMER, _consumer(name, taker), "\n".join(map(str, now)).encode()), written)
 
     def takes_no_more(self, name: str, taker: bytes) -> None:
         """Delete the row of a consumer, if there is one, with the next commit."""

@@ -165,7 +165,7 @@ class QueueBalancing(Component):
                 spread = self._spreads[queue]
                 spread.since = spread.due = inf
                 spread.nothing_ready(queue.traffic.finished)
-            elif queue.part.takers and self._places.concerns(queue) and not self._places.stays(queue):
+            elif queue.part.is_consumed and self._places.concerns(queue) and not self._places.stays(queue):
                 self._spread(queue)  # the next messages are distributed immediately
             return
         if not self._places.concerns(queue):
@@ -286,7 +286,7 @@ class QueueBalancing(Component):
     def on_second(self) -> None:
         """Drop the state of unused queues, and keep watching the others."""
         for queue, spread in list(self._spreads.items()):
-            if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
+            if queue.part.ready or spread.count or (queue.part.is_consumed and not self._places.stays(queue)):
                 self._places.others(queue)
             elif spread.used < self._context.clock.now - IDLE:
                 del self._spreads[queue]

@@ -138,5 +138,5 @@ class Draining(Component):
         """Schedule queues with local consumers, which during a drain receive messages that cannot move."""
         if self._queues.schedule.is_leaving:
             for queue in self._queues:
-                if queue.part.ready and queue.part.takers:
+                if queue.part.ready and queue.part.is_consumed:
                     queue.schedule()

@@ -120,7 +120,7 @@ class Stocks(Component):
 
     def _say_all(self) -> None:
         for queue in self._queues:
-            if queue.part.takers or self._queues.schedule.is_leaving:
+            if queue.part.is_consumed or self._queues.schedule.is_leaving:
                 self.report_change(queue)
 
     def tick(self) -> None:
