@@ -15,7 +15,7 @@ from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY, RESENT, Envelope
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import DURABLE, STAYS
+from mesh.wire.limits import DURABLE, STAYS, VISITS
 
 
 class EnvelopeSender:
@@ -64,14 +64,15 @@ class EnvelopeSender:
     def _marked(self, envelope: Envelope) -> Envelope:
         """Return the envelope in a form that this node can read.
 
-        A message that is not for a queue is marked as resent if an earlier node or process may have it, and
-        this node has the feature DURABLE.
+        A message is marked as resent if an earlier node or process may have it, and this node has the feature
+        DURABLE, or VISITS for a message to a queue.
         """
         if envelope.flags & NO_RELAY and STAYS not in self._line.words:
             envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
         domain, elsewhere = envelope.domain, self.elsewhere
-        is_again = elsewhere and envelope.first <= elsewhere.get(domain, 0) and not domain.startswith(PUTS)
-        if not is_again or DURABLE not in self._line.words:
+        if not elsewhere or envelope.first > elsewhere.get(domain, 0):
+            return envelope
+        if (VISITS if domain.startswith(PUTS) else DURABLE) not in self._line.words:
             return envelope
         return replace(envelope, flags=envelope.flags | RESENT)
 

@@ -22,6 +22,8 @@ from mesh.wire.limits import PUT_GROUP
 
 ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # flags that no message to an address has
 
+ODD_IN_PUTS = ~(PERSISTENT | RESENT)
+
 
 class Attempt(NamedTuple):
     """An envelope that a client publishes. `kinds` are the kinds of addresses that accept messages."""
@@ -115,7 +117,7 @@ REFUSALS = (
         is_counted=True,
     ),
     Refusal(lambda a: a.is_put and a.envelope.to != a.envelope.domain, _other_domain, is_counted=True),
-    Refusal(lambda a: a.is_put and a.envelope.flags & ~PERSISTENT, _odd_put, is_counted=True),
+    Refusal(lambda a: a.is_put and a.envelope.flags & ODD_IN_PUTS, _odd_put, is_counted=True),
     Refusal(lambda a: a.is_put and _bad_group(a.envelope), _refuse_group, is_counted=True),
 )
 
@@ -126,7 +128,7 @@ def is_well_addressed(e: Envelope) -> bool:
     This check is cheaper than the table. The result may be False even if no row applies.
     """
     if e.to[:6] == PUTS:
-        return e.to == e.domain and not e.flags & ~PERSISTENT and not (e.put and e.put[2])
+        return e.to == e.domain and not e.flags & ODD_IN_PUTS and not (e.put and e.put[2])
     return not e.put and e.domain != SENDS and e.domain[:6] != PUTS
 
 

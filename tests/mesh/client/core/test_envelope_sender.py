@@ -4,7 +4,7 @@ import pytest
 
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, RESENT
-from mesh.wire.limits import DURABLE
+from mesh.wire.limits import DURABLE, VISITS
 from tests.mesh.client.core.askers import Bench
 from tools.costing.wire import WELCOME
 
@@ -55,9 +55,12 @@ def test_what_was_never_sent_anywhere_says_nothing() -> None:
     assert flags(bench) == [("", 1, 0)]
 
 
-def test_what_is_put_into_a_queue_never_says_it() -> None:
+@pytest.mark.parametrize(("words", "mark"), [(("queues",), 0), (("queues", VISITS), RESENT)])
+def test_a_put_is_marked_for_a_node_that_sessions_can_move_to(words: tuple[str, ...], mark: int) -> None:
     bench = Bench()
     bench.core.publisher.append_put("queue/jobs", (5, 0, ""), "", b"x", PERSISTENT, b"", 0)
     bench.wait(0.01)
-    bench.lose(speaks=(*SPEAKS, "queues"), boot=2)
-    assert flags(bench) == [("queue/jobs", 1, 0)]
+    bench.lose(speaks=(*SPEAKS, *words), boot=2)
+    bench.core.publisher.append_put("queue/jobs", (5, 0, ""), "", b"x", PERSISTENT, b"", 0)
+    bench.wait(0.01)
+    assert flags(bench) == [("queue/jobs", 1, mark), ("queue/jobs", 2, 0)]

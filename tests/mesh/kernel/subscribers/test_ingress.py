@@ -20,7 +20,6 @@ from mesh.wire.envelope import (
     PERSISTENT,
     REPLY,
     REQUEST,
-    RESENT,
     TAILED,
     Envelope,
 )
@@ -131,7 +130,7 @@ def test_a_queue_is_not_reached_by_a_domain_that_is_known_already(stage: Stage) 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("flag", [LOCAL_ONLY, FORCE_QUEUING, NO_RELAY, RESENT])
+@pytest.mark.parametrize("flag", [LOCAL_ONLY, FORCE_QUEUING, NO_RELAY])
 def test_what_is_put_neither_waits_nor_stays(stage: Stage, flag: int) -> None:
     assert stage.says(put(flags=flag), put(2, flags=flag | PERSISTENT)) == ["BAD_ARGUMENT"] * 2
 

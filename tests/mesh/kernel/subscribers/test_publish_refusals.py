@@ -40,6 +40,7 @@ def code(tried: Attempt) -> str:
         (attempt(to="client/joe"), "", False),
         (attempt(to=JOBS, domain=JOBS), "", False),
         (attempt(to=JOBS, domain=JOBS, flags=PERSISTENT, put=(9, 0, "red")), "", False),
+        (attempt(to=JOBS, domain=JOBS, flags=PERSISTENT | RESENT), "", False),
         (attempt(to="calc/add", domain=SENDS, flags=LOCAL_ONLY | RESENT), "", False),
         (attempt(may_write=False), "NOT_ALLOWED", False),
         (attempt(to=JOBS, domain="", may_write=False), "NOT_ALLOWED", False),

@@ -4,6 +4,7 @@ import pytest
 
 from mesh.features.queues.node.parts import QueueParts
 from mesh.wire import commands as c
+from mesh.wire.envelope import PERSISTENT, RESENT
 from tests.mesh.features.queues.node.worker import Worker, a_node, dead_letters
 from tests.simulation import SimNetwork
 
@@ -311,3 +312,22 @@ def test_what_may_have_been_given_before_a_crash_is_told_no_attempt_above_those_
     assert (ann.contents()[2], ann.tries[1][2]) == (b"2", 1)
     ann.settle(entries=[(3, 3, c.NACK, 0, "")])
     net.until(lambda: dead_letters(a) == 1)
+
+
+@pytest.mark.parametrize(("is_paged", "flags"), [(False, 0), (False, PERSISTENT), (True, PERSISTENT)])
+def test_a_put_that_another_node_may_have_delivered_is_flagged_also_after_a_crash(
+    is_paged: bool, flags: int
+) -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    boss.put("jobs", b"1", flags=flags)
+    boss.put("jobs", b"2", flags=flags | RESENT)
+    net.until(lambda: boss.state_of("jobs", 2) == "OK")
+    if is_paged:
+        a.kill()
+        a.restart()
+        joe = Worker(a, "ann")
+    joe.take("jobs")
+    net.until(lambda: len(joe.contents()) == 2)
+    assert (joe.contents(), [bool(tries) for tries in joe.tries[1]]) == ([b"1", b"2"], [False, True])
