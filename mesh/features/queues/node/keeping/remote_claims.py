@@ -142,6 +142,8 @@ class RemoteClaims(Component):
 
         found = [(node, each, each.select(done, entries, settled)) for node, each in it.claims.items()]
         open_claims = sum(settlement is not None for *_, settlement in found)
+        if not open_claims:
+            then([])
         for node, claim, settlement in found:
             if settlement is not None:
                 claim.settle(settlement)

@@ -84,6 +84,23 @@ def test_B17_jobs_of_a_killed_node_wait_for_it_and_are_settled_there(play: Any) 
     play(scenario)
 
 
+def test_jobs_of_the_new_node_are_settled_there_beside_those_of_the_former_one(play: Any) -> None:
+    async def scenario(it: Jobs) -> None:
+        await has_five(it)
+        it.visit("stork")
+        await it.m.pass_time(3)
+        async with it.m.connect("stork", client="boss") as boss:
+            await boss.queue(QUEUE).put(b"6")
+        await it.begun(3)
+        await it.ack(*it.got[:3])
+        await it.begun(1)
+        assert texts(it.got) == [*FIVE, "6"]
+        await it.ack(it.got[5], *it.got[3:5])
+        assert (it.acked, it.failed, it.taken) == (["1", "2", "3", "6", "4", "5"], [], [])
+
+    play(scenario)
+
+
 def test_the_claim_is_repeated_when_the_part_restarts_before_the_ack(play: Any) -> None:
     async def scenario(it: Jobs) -> None:
         await has_five(it)
