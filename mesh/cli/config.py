@@ -18,11 +18,16 @@ from mesh.cli.table import tell_table
 from mesh.config import load, settings
 from mesh.config.schema import schema as schema_of_a_file
 from mesh.config.source import Setting
-from mesh.mapping.checking import in_vain, without_effect
+from mesh.mapping.checking import has_unruled, in_vain, without_effect
 from mesh.mapping.rules import Rule
 from mesh.printable import harmless
 from mesh.shell.preparing import rehearsed
 from mesh.wire.replies import ReloadTold, read_result
+
+UNRULED = (
+    "note: in a domain without a rule, messages of a node that failed arrive late when it returns "
+    '(message.late); a rule for "*" keeps their order'
+)
 
 
 @click.group("config")
@@ -59,6 +64,9 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
     print_message(f"{files or 'no file'}: valid; {counted(changed)} set, all others have defaults")
     for line in _without_effect(found):
         print_message(line)
+    is_mesh = all(setting.value == "mesh" for setting in found if setting.name.endswith("default_scope"))
+    if is_mesh and has_unruled([setting.value for setting in found if isinstance(setting.value, Rule)]):
+        print_message(UNRULED)
     for complaint in rehearsal.complaints:
         print_message(complaint)
     if rehearsal.running:

@@ -14,7 +14,7 @@ from mesh.client.reading import WHATEVER, ContentReader, bad_content, reader_of,
 from mesh.errors import RemoteError
 from mesh.reserved import DEAD_SENDER, OF_MESH
 from mesh.values import Headers, Route, message_id
-from mesh.wire.envelope import ERASED, INITIAL, PROVISIONAL, RETRACTED, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, LATE, PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.properties import Properties, decode_properties
 
 if TYPE_CHECKING:
@@ -193,6 +193,15 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
         and "RETRACTED" that the master did not accept the `provisional` message of the same id.
         """
         return state_of(self._envelope)
+
+    @property
+    def late(self) -> bool:
+        """Whether a newer message of the same publisher and domain arrived before this one or its batch.
+
+        Order holds for each master. A message is late if its master was unreachable for a while, and others
+        took its place: in a domain without a rule, after the publisher's node failed.
+        """
+        return bool(self._envelope.flags & LATE)
 
     @property
     def provisional(self) -> bool:

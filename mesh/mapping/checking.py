@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from mesh.errors import BadKey
 from mesh.mapping.cost import check_together
@@ -37,6 +37,12 @@ def in_vain(rule: Rule) -> list[str]:
         if key.kind in OWN
         and (key.text.startswith(SYSTEM) or (key.kind == DOMAIN and is_own_domain(key.text)))
     ]
+
+
+def has_unruled(rules: Collection[Rule]) -> bool:
+    """Return whether rules name masters, but not for each named domain."""
+    masters = [rule for rule in rules if rule.stratum == 0]
+    return bool(masters) and not any(key.kind == ANY for rule in masters for key in rule.alternatives())
 
 
 def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:

@@ -84,10 +84,10 @@ class SeenMessages:
         known = self._streams.get(stream)
         return known.ranges.top() if known else 0
 
-    def high(self, origin: Hashable, stream: Hashable) -> int:
-        """Return the highest number of the stream that this origin has delivered; 0 if there is none."""
+    def highest(self, origin: Hashable, stream: Hashable) -> tuple[int, int]:
+        """Return the highest numbers of the stream that this origin, and any, has delivered; 0: none."""
         known = self._streams.get(stream)
-        return known.highs.get(origin, 0) if known else 0
+        return (known.highs.get(origin, 0), known.ranges.top()) if known else (0, 0)
 
     def _stream(self, stream: Hashable) -> _Stream:
         known = self._streams.get(stream)

@@ -41,6 +41,7 @@ RETRACTED = 16384  # Dirty read: its master did not accept it.
 HELD = 32768  # Between nodes: to a master, the sender keeps the contents; from it, the contents are left out.
 SILENT = 65536  # Of an erased topic: no client is notified. Nodes set it.
 ONE_SESSION = 131072  # To a client: for one of its sessions, not for each.
+LATE = 262144  # In a client only: a newer message of its publisher arrived before.
 UNCONFIRMED = PROVISIONAL | RETRACTED
 MARKS = FIRST | SECOND
 

@@ -41,7 +41,7 @@ SENDERS: Mapping[str, Sequence[type[c.Command]]] = {
     "to or between gateways": (Relay, Relayed),
     "between gateways": (Site, Behind),
 }
-HIDDEN = {"MIB", "KIB", "TAILED"}  # no part of the protocol
+HIDDEN = {"MIB", "KIB", "TAILED", "LATE"}  # no part of the protocol
 
 
 def heading(kind: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mesh.client.batch import Batch
 from mesh.client.core.unconfirmed import Unconfirmed
@@ -14,7 +15,7 @@ from mesh.client.message import Message
 from mesh.errors import MeshError
 from mesh.streams.seen import SeenMessages
 from mesh.wire.commands import Query, Subscribe
-from mesh.wire.envelope import ERASED, INITIAL, UNCONFIRMED, Envelope, as_ranges
+from mesh.wire.envelope import ERASED, INITIAL, LATE, UNCONFIRMED, Envelope, as_ranges
 from mesh.wire.limits import HISTORY
 
 INBOX = 0  # the subscription number of the inbox
@@ -183,7 +184,7 @@ class Intake:
             self._items.append(self._batch_of(envelope, news))
             self.stirred()
             return
-        indices, is_late = self._news(master, envelope, indices)
+        indices, is_late, is_overtaken = self._news(master, envelope, indices)
         if self._unconfirmed is not None:
             indices = self._unconfirmed.without(envelope, indices)
         is_direct = bool(envelope.route) and not envelope.route[-1].stratum  # the client's node is its master
@@ -195,6 +196,8 @@ class Intake:
             indices = ()
         if gap:
             self.missed(gap)
+        if is_overtaken and indices != ():
+            envelope = replace(envelope, flags=envelope.flags | LATE)
         self._items.append(self._batch_of(envelope, indices))
         self.stirred()
 
@@ -212,18 +215,19 @@ class Intake:
 
     def _news(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None
-    ) -> tuple[tuple[int, ...] | None, bool]:
-        """Return the indices of the new messages, None for all, and whether they arrive too late.
+    ) -> tuple[tuple[int, ...] | None, bool, bool]:
+        """Return the indices of the new messages, None for all, whether they are too late, and overtaken.
 
-        Messages are late if newer ones of their stream and master arrived before. Persistent messages,
-        erasures, retained values and inbox messages are never late. After a restart, retained values that are
-        older than received messages are not new.
+        Messages are too late if newer ones of their stream and master arrived before. Persistent messages,
+        erasures, retained values and inbox messages are never too late. After a restart, retained values that
+        are older than received messages are not new. Messages are overtaken if newer ones of their stream
+        arrived before, from any master.
         """
         stream = (envelope.stream, envelope.domain)
-        high = self._seen.high(master, stream)
+        high, top = self._seen.highest(master, stream)
         is_behind = envelope.first <= high and not envelope.flags & ERASED and self.number != INBOX
         if is_behind and envelope.flags & INITIAL and self._was_restarted:
-            return (), False
+            return (), False, False
         runs = [(envelope.first, envelope.last)]
         if indices is None and not envelope.numbers:  # the usual case
             fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
@@ -234,7 +238,9 @@ class Intake:
             indices = _new_ones(envelope, indices, fresh)
             # Another route may have brought a part of the envelope just before; the rest is in order.
             is_behind = is_behind and not (fresh and fresh[0][0] > high)
-        return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL)
+        is_value = envelope.flags & INITIAL > 0 or self.number == INBOX
+        is_overtaken = bool(fresh) and fresh[0][0] < top and not is_value
+        return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL), is_overtaken
 
 
 def _nobody() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mesh.cli.config import UNRULED
 from mesh.cli.main import main
 
 HASH = f"scrypt:{'73' * 16}:{'00' * 32}"  # the hash of no password
@@ -135,7 +136,8 @@ def test_it_prints_each_node_and_each_rule_in_words(alone: Path, capsys: pytest.
             "mesh.toml:6",
         ],
     ]
-    assert said.err == "mesh.toml: valid; 0 values, 2 nodes and 2 rules set, all others have defaults\n"
+    valid = "mesh.toml: valid; 0 values, 2 nodes and 2 rules set, all others have defaults"
+    assert said.err == f"{valid}\n{UNRULED}\n"
 
 
 def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:

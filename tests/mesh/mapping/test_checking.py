@@ -1,6 +1,6 @@
 """Rules that `without_effect` reports, because they never decide."""
 
-from mesh.mapping.checking import without_effect
+from mesh.mapping.checking import has_unruled, without_effect
 from mesh.mapping.filters import Filter
 from mesh.mapping.rules import Rule
 from tests.each import each
@@ -43,3 +43,20 @@ def test_a_rule_without_effect_is_told(case: tuple[tuple[Rule, ...], int, str]) 
 )
 def test_a_rule_that_may_decide_is_not(rules: tuple[Rule, ...]) -> None:
     assert [without_effect(rules, number, "heron") for number in range(len(rules))] == [[]] * len(rules)
+
+
+@each(
+    "case",
+    (
+        ((), False),
+        ((WAY,), False),
+        ((HERE,), True),
+        ((HERE, Rule("avalon", domains=("*",))), False),
+        ((HERE, Rule("avalon", 1, domains=("*",))), True),
+    ),
+)
+def test_domains_without_a_rule_are_reported_only_beside_others_with_one(
+    case: tuple[tuple[Rule, ...], bool],
+) -> None:
+    rules, expected = case
+    assert has_unruled(rules) is expected

@@ -47,8 +47,8 @@ def test_the_stream_not_heard_of_for_longest_goes_first() -> None:
     seen = SeenMessages(streams=2)
     for stream in ("s", "t", "s", "u"):
         seen.fresh("A", stream, 1, 1)
-    assert seen.high("A", "s") == 1
-    assert seen.high("A", "t") == 0
+    assert seen.highest("A", "s") == (1, 1)
+    assert seen.highest("A", "t") == (0, 0)
     assert seen.fresh("A", "t", 1, 1) == [(1, 1)], "a repeat that passes, not a loss"
     assert len(seen._streams) == 2
 
@@ -64,11 +64,11 @@ def test_a_replay_keeps_its_stream_remembered() -> None:
 
 def test_the_high_is_the_highest_that_this_origin_brought() -> None:
     seen = SeenMessages()
-    assert seen.high("A", "s") == 0
+    assert seen.highest("A", "s") == (0, 0)
     seen.fresh("A", "s", 1, 5)
     seen.fresh("A", "s", 2, 3)
     seen.fresh("B", "s", 1, 2)
-    assert (seen.high("A", "s"), seen.high("B", "s"), seen.high("C", "s")) == (5, 2, 0)
+    assert [seen.highest(each, "s") for each in "ABC"] == [(5, 5), (2, 5), (0, 5)]
 
 
 @pytest.mark.parametrize("span", [(0, 1), (3, 2), (-1, -1)])

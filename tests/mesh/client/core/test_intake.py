@@ -69,6 +69,22 @@ def test_a_persistent_message_is_news_however_late_it_comes() -> None:
     assert arrive(s, 3, 4, 5, persistent=True) == [3, 4]
 
 
+@pytest.mark.parametrize(
+    ("number", "flags", "expected"),
+    [(1, 0, [False, True, True, False]), (1, INITIAL, [False] * 4), (INBOX, 0, [False] * 4)],
+)
+def test_a_message_after_newer_ones_of_its_publisher_is_late_whoever_its_master_is(
+    number: int, flags: int, expected: list[bool]
+) -> None:
+    s, found = intake(number=number), []
+    for master, n in ((b"b" * 16, 3), (MASTER, 1), (MASTER, 2), (MASTER, 4)):
+        s.on_item(master, envelope(first=n, persistent=True, flags=flags), None, 0)
+        batch = s._items[-1]
+        assert batch is not None
+        found += [message.late for message in batch]
+    assert found == expected
+
+
 def test_what_comes_from_behind_the_last_place_in_its_log_was_dropped_and_is_told_as_a_gap() -> None:
     s = intake()
     s.on_item(MASTER, envelope("a", first=1, persistent=True), None, 0, position=10)

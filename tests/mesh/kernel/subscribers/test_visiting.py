@@ -134,6 +134,37 @@ def test_what_a_dead_node_had_accepted_without_a_rule_comes_when_it_returns(play
     play(scenario, False)
 
 
+def test_what_a_dead_node_had_accepted_is_late_after_newer_messages_of_the_same_publisher(play: Any) -> None:
+    async def scenario(it: Moves) -> None:
+        got: list[Any] = []
+
+        async def read(sub: Any) -> None:
+            async for message in sub:
+                got.append(message)
+
+        async with it.m.connect("stork", client="reader") as reader, reader.subscribe("k") as sub:
+            reading = asyncio.create_task(read(sub))
+            await it.joe.publish("k", b"1", persistent=True)
+            await it.m.pass_time(1)
+            it.m.cut("heron", "stork")
+            await it.joe.publish("k", b"2", persistent=True)
+            it.m.kill("heron")
+            it.m.heal()
+            it.order = ["ibis"]
+            publishing = asyncio.create_task(it.joe.publish("k", b"3", persistent=True))
+            await it.m.pass_time(5)
+            await publishing
+            it.m.start("heron")
+            await it.m.pass_time(20)
+            await it.joe.publish("k", b"4", persistent=True)
+            await it.m.pass_time(1)
+            found = [(message.content.decode(), message.late) for message in got]
+            assert found == [("1", False), ("3", False), ("2", True), ("4", False)]
+            reading.cancel()
+
+    play(scenario, False)
+
+
 def test_a_former_node_is_released_only_when_the_master_has_pinned_its_log(play: Any) -> None:
     async def scenario(it: Moves) -> None:
         it.m.cut("ibis", "stork")
