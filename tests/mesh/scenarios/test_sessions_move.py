@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mesh
+from tests.mesh.meshes import eventually
 from tests.mesh.running import RunningNode, running, until
 
 pytestmark = pytest.mark.slow
@@ -70,3 +71,39 @@ def test_a_client_of_a_killed_node_misses_nothing_at_another(
         return got
 
     assert asyncio.run(scenario()) == [b"%d" % n for n in range(40)]
+
+
+def test_B17_jobs_of_a_killed_node_stay_the_consumers_at_another_node(
+    flock: tuple[RunningNode, RunningNode, RunningNode],
+) -> None:
+    heron = flock[0]
+
+    async def scenario() -> None:
+        async with (
+            connected(heron, "heron", "stork", client="joe") as joe,
+            connected(heron, "heron", client="boss") as boss,
+            connected(heron, "heron", client="ann") as ann,
+        ):
+            await boss.queue("jobs").declare()
+            async with joe.queue("jobs").consume(prefetch=5) as jobs:
+                for n in range(5):
+                    await boss.queue("jobs").put(b"%d" % n)
+                held = [await anext(jobs) for _ in range(2)]
+                await asyncio.to_thread(heron.kill)
+                acking = asyncio.gather(*(job.ack() for job in held))
+                await eventually(lambda: joe._shell.core.line.home == "stork")
+                assert not acking.done(), "the node with the jobs answers"
+                await asyncio.to_thread(heron.start)
+                async with ann.queue("jobs").consume() as others:
+                    taken = asyncio.ensure_future(anext(others))
+                    await acking
+                    rest = [await anext(jobs) for _ in range(3)]
+                    assert [int(job.content) for job in (*held, *rest)] == list(range(5))
+                    assert not any(job.redelivered for job in rest)
+                    await jobs.ack(rest)
+                    await boss.queue("jobs").put(b"5")
+                    assert (await taken).content == b"5", "nothing else was given to ann"
+            info = await boss.queue("jobs").info()
+            assert info.ready + info.out == 1
+
+    asyncio.run(scenario())
