@@ -2,6 +2,7 @@
 
 # Law 1: the certificate with the highest attach number counts. An older one changes nothing.
 # Law 2: a certificate counts only if the key of the session's stream has signed it.
+# Law 3: an older certificate still proves that the session was at its node, which may send what it accepted.
 
 from __future__ import annotations
 
@@ -34,6 +35,8 @@ class Visits:
     def __init__(self, verify: Verify, most: int = MOST) -> None:
         self._verify = verify
         self._known = Bounded[bytes, Certificate](most)
+        self._stays = Bounded[tuple[bytes, bytes], str](most)  # session by stream and node
+        self._guests = Bounded[tuple[str, bytes], Certificate](most)  # by session and node; any attach
 
     def __len__(self) -> int:
         return len(self._known)
@@ -49,8 +52,15 @@ class Visits:
 
     def vouch(self, stream: bytes, sender: str, node: bytes) -> bool:
         """Return whether the node may send messages of this stream with this session as the sender."""
-        known = self._known.get(stream)
-        return known is not None and (known.session, known.node) == (sender, node)
+        return self._stays.get((stream, node)) == sender
+
+    def was_guest(self, session: str, node: bytes) -> bool:
+        """Return whether a certificate proves that the session is or was at the node."""
+        return (session, node) in self._guests
+
+    def guests(self, node: bytes) -> list[Certificate]:
+        """Return the certificates of all sessions that are or were at the node."""
+        return [certificate for (_, at), certificate in self._guests.items() if at == node]
 
     def has_left(self, stream: bytes, node: bytes) -> bool:
         """Return whether a certificate proves that the session is at another node."""
@@ -70,6 +80,8 @@ class Visits:
         if not self._verify(certificate.key, certificate.signature, certificate.text):
             text = f"the certificate of {certificate.session[:200]!r} has an invalid signature"
             raise RemoteError(text, code="FORGED_VISIT")
+        self._stays.keep((stream, certificate.node), certificate.session)
+        self._guests.keep((certificate.session, certificate.node), certificate)
         if known is not None and certificate.attach <= known.attach:
             return Standing.OUTDATED
         self._known.keep(stream, certificate)

@@ -71,6 +71,7 @@ class Hello(Command, frozen=True, tag=1):
         site: Of a gateway: the site that it belongs to.
         wall: Clock of the sender, in ns since 1970. 0: not given.
         home: Of a client: the node in the name of its session. `""`: the dialed node.
+        attach: Of a client: the number of its last visit, see ATTACH. 0: none.
     """
 
     versions: tuple[int, int]
@@ -97,6 +98,7 @@ class Hello(Command, frozen=True, tag=1):
     site: str = ""
     wall: Natural = 0
     home: str = ""
+    attach: Natural = 0
 
 
 @command

@@ -22,13 +22,13 @@ def asked(flags: str = "r", at: float = 20.0, to: str = "calc") -> Event:
         to=to,
         text="x",
         flags=flags,
-        keys=(ANN,),
+        keys=(ANN, "a"),
         stamp=stamp,
     )
 
 
 def came(at: float = 20.1, flags: str = "", route: tuple[str, ...] = ("a", "b"), text: str = "x") -> Event:
-    keys = (BOB, "")
+    keys = (BOB, "", "b")
     return Event(
         at, "came", "bob", stream=S, domain=SENDS, first=1, keys=keys, text=text, sub=1, flags=flags,
         to="calc", route=route,
@@ -45,7 +45,7 @@ def ended(code: str = "OK", at: float = 20.3, reply: str = "") -> Event:
 
 
 def serving(kind: str = "serving", at: float = 1.0, to: str = "calc", flags: str = "q") -> Event:
-    return Event(at, kind, "bob", sub=1, to=to, flags=flags, keys=(BOB,), stamp=1)
+    return Event(at, kind, "bob", sub=1, to=to, flags=flags, keys=(BOB, "b"), stamp=1)
 
 
 def between(kind: str, who: str, other: str, boot: int, stamp: int) -> Event:

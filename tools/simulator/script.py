@@ -9,6 +9,7 @@ from tools.simulator.casts import Cast
 from tools.simulator.steps import Step
 from tools.simulator.world.weather import FAIR, Wire
 
+MOVES = ("move", "visit", "roam", "kill node", "cut client")  # steps that send a client to another node
 ENVELOPE = 3_000  # bytes of credit; more than the messages of one step
 
 
@@ -51,6 +52,11 @@ def windows(cast: Cast, window: int) -> int:
 def _sources(cast: Cast) -> int:
     """Return the number of sources of a reader: each node, and two more publishers."""
     return len(cast.nodes) + 2
+
+
+def roaming(script: Script) -> frozenset[str]:
+    """Return the clients that know several nodes, because a step moves them."""
+    return frozenset(str(step.args[0]) for step in script.steps if step.kind in MOVES)
 
 
 def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:

@@ -114,14 +114,6 @@ class ClientCore:
         if key == self.line.key:
             self.line.on_failed(error)
 
-    def leave_node(self, now: float) -> None:
-        """Leave the node and search for one again.
-
-        Unanswered messages are sent to the next node with their old numbers.
-        """
-        self.context.set_time(now)
-        self.line.leave_node()
-
     def tick(self, now: float) -> list[ClientEffect]:
         return self.context.tick(now)
 
@@ -155,6 +147,7 @@ class ClientCore:
         self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
         self.visits.on_welcome(welcome.node, welcome.session, self.line.words)
+        self.line.handshake.record_visit(self.visits.attach)
         self.subscriptions.resubscribe(is_new, welcome.window, self.visits.is_moving)
         self.watches.rewatch_all()
         self.sender.resend_all()

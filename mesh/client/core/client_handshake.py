@@ -3,7 +3,7 @@
 # Law 1: a proof and a signature answer one challenge; each connection has a new nonce.
 # Law 2: over TCP, a WELCOME counts only from the node that requested the proof, and only if that node proves
 #        that it knows the secret and, in a mesh with keys, that it has its own key.
-# Law 3: the session number and token of the last WELCOME are presented again, until the client moves.
+# Law 3: the session number and token of the last WELCOME are presented again.
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ClientHandshake:
         self.boot: int = 0  # of the node
         self._node = b""  # its uuid
         self._home = ""  # the node in the name of the session
-        self._client, self._wanted, self._named = name
-        self._number = self._wanted  # of the session: requested or assigned
+        self._client, self._number, self._named = name  # the number is the requested or the assigned one
         self._stream = stream
+        self._attach = 0  # number of the last visit
         self._token = b""
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
@@ -56,13 +56,13 @@ class ClientHandshake:
         is_allowed = self._has_others or place.source is Source.FORWARD
         return not self._token or (self._can_move and is_allowed)
 
+    def record_visit(self, attach: int) -> None:
+        """Present the number of the last visit, so that a node can tell an outdated HELLO."""
+        self._attach = attach
+
     def begin_handshake(self, access: Access, nonce: bytes, is_visit: bool = False) -> None:
         """Begin the handshake of a new connection; on a visit, the session moves to another node."""
         self.access, self._nonces, self._is_visit = access, (nonce, b""), is_visit and bool(self._token)
-
-    def forget_session(self) -> None:
-        """Request a new session with the next HELLO."""
-        self._token, self._number, self._home = b"", self._wanted, ""
 
     def hello(self, have: int, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
         """Return HELLO; `have` is the number of the last command received over the link."""
@@ -85,6 +85,7 @@ class ClientHandshake:
             speaks=(*SPEAKS, *marks()),
             named=self._named,
             home=self._home,
+            attach=self._attach,
         )
 
     def prove(self, challenge: c.Challenge, have: int) -> c.Hello:

@@ -127,10 +127,6 @@ class NodeConnection:
         self._saving.cancel()
         self._break(Closed("The client is closed."))
 
-    def leave_node(self) -> None:
-        self.handshake.forget_session()
-        self.lose("moved")
-
     def return_to_preferred(self) -> None:
         """Leave the node for the first node that the user named, and take the session along."""
         self.lose(f"returns to {self.choice.preferred}")

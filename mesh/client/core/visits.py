@@ -33,6 +33,11 @@ class ClientVisits:
         self._pending: Pending | None = None
 
     @property
+    def attach(self) -> int:
+        """The number of the last visit; 0 without one."""
+        return self._certificate.attach if self._certificate is not None else 0
+
+    @property
     def is_moving(self) -> bool:
         """True until all former nodes have been released."""
         return bool(self.former)
@@ -53,7 +58,7 @@ class ClientVisits:
             self.former.pop(node.uuid, None)
             while len(self.former) > FORMER:
                 del self.former[next(iter(self.former))]
-            attach = self._certificate.attach + 1 if self._certificate is not None else 1
+            attach = self.attach + 1
             signature = self._key.sign(attach_text(session, attach, node.uuid))
             self._certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)
         if is_visit or self.former:

@@ -95,6 +95,8 @@ class Clients(Component):
         is_visitor = home != self._context.me.name
         if (h.token or must_prove or is_visitor) and not same(h.token, wanted):
             return refusals.wrong_token(name)
+        if (known := self._context.visits.find(h.stream)) is not None and h.attach < known.attach:
+            return refusals.moved_on(name)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
             return opened
@@ -216,9 +218,12 @@ class Clients(Component):
                 self.close(session)
 
     def _linger(self, session: Session) -> float:
-        """Return the seconds that a disconnected session is kept: longer if another node must release it."""
-        has_left = self._context.visits.has_left(session.stream, self._context.me.uuid)
-        return self._context.settings.peer_linger if has_left else self._context.settings.linger
+        """Return the seconds that a disconnected session is kept: longer if another node must release it.
+
+        A session without subscriptions, as an outdated HELLO opens it, holds nothing.
+        """
+        is_held = self._context.visits.has_left(session.stream, self._context.me.uuid) and session.feeds
+        return self._context.settings.peer_linger if is_held else self._context.settings.linger
 
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
         if session.conn is None:

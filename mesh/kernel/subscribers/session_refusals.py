@@ -33,6 +33,10 @@ def in_use(holder: Session) -> Refuse:
     return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)
 
 
+def moved_on(name: SessionName) -> Refuse:
+    return Refuse("MOVED", f"{name} has moved on to another node since it sent this HELLO")
+
+
 def copied(session: Session) -> Refuse:
     """Return the final refusal of a client whose session has moved on without it."""
     text = f"{session.name} is open at another node with the same stream key"

@@ -167,11 +167,8 @@ class Visiting(Component):
     # --- release of former nodes ------------------------------------------------------------------------
 
     def _on_login(self, peer: Peer, conn: Conn) -> None:
-        me = self._context.me.uuid
-        for stream in self._clients.sessions:
-            known = self._context.visits.find(stream)
-            if known is not None and known.node == me:
-                self._context.out.send(conn, Moved(known))
+        for certificate in self._context.visits.guests(self._context.me.uuid):
+            self._context.out.send(conn, Moved(certificate))
         for visit in list(self._visits.values()):
             if peer.node.uuid in visit.former:
                 visit.asking.discard(peer.node.uuid)

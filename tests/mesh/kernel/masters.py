@@ -38,6 +38,10 @@ class Cluster:
     def client(self, node: str, name: str = "joe", **options: Any) -> SimClient:
         return client_of(self.nodes[node], name, **options)
 
+    def roamer(self, node: str) -> SimClient:
+        """Return a client of a node that knows all others, so that it can be sent there."""
+        return self.client(node, others=[other.ipc for name, other in self.nodes.items() if name != node])
+
     def met(self) -> "Cluster":
         """Wait until all running nodes see each other."""
         up = [node for node in self.nodes.values() if node.is_up]

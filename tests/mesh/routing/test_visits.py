@@ -75,6 +75,15 @@ def test_a_node_vouches_only_for_the_session_in_the_certificate() -> None:
     assert not visits.vouch(b"?" * 16, JOE, STORK)
 
 
+def test_law_3_an_older_certificate_proves_that_the_session_was_there() -> None:
+    visits = Visits(verify)
+    visits.observe(certificate(2))
+    visits.observe(certificate(3, HERON))
+    assert visits.vouch(KEY.id, JOE, STORK) and visits.was_guest(JOE, STORK)
+    assert not visits.was_guest(ANN, STORK) and not visits.was_guest(JOE, b"i" * 16)
+    assert visits.guests(STORK) == [certificate(2)] and visits.guests(HERON) == [certificate(3, HERON)]
+
+
 def test_the_number_of_known_sessions_is_bounded() -> None:
     visits = Visits(lambda *_: True, most=3)
     for n in range(5):

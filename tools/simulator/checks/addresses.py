@@ -32,10 +32,6 @@ def _came(history: History) -> dict[Name, list[Event]]:
     return found
 
 
-def _node(session: str) -> str:
-    return session.split("/")[2] if session else ""
-
-
 class Calm:
     """The times without faults."""
 
@@ -121,9 +117,9 @@ class Handlers:
 
     def all_the_time(self, ask: Event, begin: float, end: float) -> Event | None:
         """Return the registration of a server that could receive `ask` from `begin` to `end`, or None."""
-        here = _node(ask.keys[0])
+        here = ask.keys[-1]
         for a, b, e in self._of[ask.to]:
-            is_near = _node(e.keys[0]) == here
+            is_near = e.keys[-1] == here
             if a <= begin and b > end and (is_near or not ("l" in e.flags or "l" in ask.flags)):
                 return e
         return None
@@ -187,7 +183,7 @@ def local_stays_local(history: History, facts: Facts) -> list[Violation]:
         ask = asks.get(name)
         for e in came:
             is_local = "l" in e.flags or (ask is not None and "l" in ask.flags)
-            if is_local and {*e.route} != {_node(e.keys[0])}:
+            if is_local and {*e.route} != {e.keys[-1]}:
                 found.append(Violation("AD6", f"it came by {', '.join(e.route)}", (e,)))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,13 @@ class SimClient(Driver):
     gathers = False
 
     def __init__(
-        self, net: Network[Any], address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
+        self,
+        net: Network[Any],
+        address: str,
+        name: str = "joe",
+        session: int = 0,
+        secret: bytes = SECRET,
+        others: Sequence[str] = (),
     ) -> None:
         self._stirred: dict[Subscription, None] = {}  # subscriptions that may have messages
         self.sent: dict[Number, tuple[str, bytes, bool]] = {}
@@ -42,7 +49,7 @@ class SimClient(Driver):
         self.subscriptions: dict[int, Subscription] = {}
         self.refusals: list[c.Refuse] = []
         self.sources: Any = []  # of the last get; error code on failure
-        super().__init__(net, address, name, session, secret)
+        super().__init__(net, address, name, session, secret, others)
         self._posts = self.new_posts()
 
     # --- publishing ---------------------------------------------------------------------------------------

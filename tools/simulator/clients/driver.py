@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
@@ -13,6 +13,7 @@ from mesh.client.core.calls import Pending
 from mesh.client.core.client import ClientCore
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
+from mesh.client.core.fail_back import Wanted
 from mesh.client.core.framing import Framing
 from mesh.errors import MeshError, RemoteError, WouldBlock
 from mesh.security.streamkey import STREAM_SEED, StreamKey
@@ -24,16 +25,26 @@ from tools.simulator.clients.outcome import Outcome
 from tools.simulator.world.network import SECRET, Network, Pipe
 
 FOREVER = float("inf")  # s until a call times out
+MOVE = 5.0  # s in which a client that moves reaches one node only
 Posts = deque[Callable[[], None]]
 
 
 class Driver:
-    """A client core and its connection. A subclass says what the client does, and hears of it."""
+    """A client core and its connection. A subclass says what the client does, and hears of it.
+
+    A client that knows `others`, addresses of further nodes, goes to one of them when its node is lost.
+    """
 
     is_named = True  # its name was chosen
 
     def __init__(
-        self, net: Network[Any], address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
+        self,
+        net: Network[Any],
+        address: str,
+        name: str = "joe",
+        session: int = 0,
+        secret: bytes = SECRET,
+        others: Sequence[str] = (),
     ) -> None:
         self.net, self.address, self._secret = net, address, secret
         self.name = self.called(name)
@@ -42,7 +53,11 @@ class Driver:
         self.stream = self.key.id
         self.outbox = Diary(4 << 20, 1024, self.wrote)
         context = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
-        self.core = ClientCore(context, (name, session, self.is_named), self.key, FOREVER, self.outbox)
+        wanted = Wanted((address, *others) if others else ())
+        self.core = ClientCore(
+            context, (name, session, self.is_named), self.key, FOREVER, self.outbox, wanted
+        )
+        self._target, self._reached_by = "", 0.0  # of a move
         self.pipe: Pipe | None = None
         self._connection = 0
         self._framing = Framing(self._put)
@@ -169,10 +184,12 @@ class Driver:
             self.core.close()
 
     def move(self, address: str) -> None:
-        """Move to the node at `address`; unanswered messages are resent there with their old numbers."""
-        self.address = address
-        self.core.leave_node(self.net.now)
-        self._turn()
+        """Lose the connection, and reach only the node at `address` for MOVE s or until the client is there.
+
+        The client must know that address, or another one of the node.
+        """
+        self._target, self._reached_by = address, self.net.now + MOVE
+        self.lose()
 
     def lose(self) -> None:
         """Treat the connection as lost."""
@@ -208,6 +225,7 @@ class Driver:
             else:
                 self.told(*message)
                 self.core.received(now, self._connection, *message)
+                self._target = "" if self.is_up else self._target
         self._post_waiting()
         self._turn()
 
@@ -240,16 +258,22 @@ class Driver:
             case SendCommand(key, command, envelopes):
                 if key == self._connection:
                     self._framing.send_command(command, envelopes)
-            case Find():
-                self.core.found(self.net.now, Access(self.address, secret=self._secret))
+            case Find(text):
+                self.core.found(self.net.now, Access(text or self.address, secret=self._secret))
             case DialNode(key, access):
                 self._connection, self._framing = key, Framing(self._put)
-                self.pipe = self.net.connect(self, key, access.address)
+                self.pipe = self._dial(key, access.address)
             case CloseConnection():
                 self._connection = 0
                 self._end_pipe()
             case Report(kind, text):
                 self.happened(kind, text)
+
+    def _dial(self, key: int, address: str) -> Pipe | None:
+        if self._target and self._target != address and self.net.now < self._reached_by:
+            self.net.after(0.001, lambda: self.on_closed(key))
+            return None
+        return self.net.connect(self, key, address)
 
     def _put(self, frames: list[bytes]) -> None:
         if self.pipe is not None and self.pipe.is_open:

@@ -103,7 +103,7 @@ class Partner(Witness):
         self.event(
             kind,
             **id_of(e, i),
-            keys=(self.session_name, e.keys[e.row(i)]),
+            keys=(self.session_name, e.keys[e.row(i)], self.core.line.home),
             text=sum_of(e.message(i)[1]),
             sub=served.serving.number,
             flags="l" * served.serving._local_only,
@@ -142,7 +142,8 @@ class Partner(Witness):
 
     def _epoch_event(self, kind: str, served: Served) -> None:
         it = served.serving
-        flags, keys = "l" * it._local_only + "q" * (not served.seconds), (self.session_name,)
+        flags = "l" * it._local_only + "q" * (not served.seconds)
+        keys = (self.session_name, self.core.line.home)
         self.event(kind, sub=it.number, to=it.address, flags=flags, keys=keys, stamp=served.epoch)
 
     def _handle(self, served: Served, taken: TakenRequest, then_looks: bool) -> None:
@@ -218,7 +219,7 @@ class Partner(Witness):
             text=sum_of(content),
             flags=letters,
             stamp=int(until * 1e9),
-            keys=(self.session_name,),
+            keys=(self.session_name, self.core.line.home),
         )
         if kind == "gather":
             gathered = Gathered(core.requests.bucket(until), 1000)
@@ -279,10 +280,6 @@ class Partner(Witness):
         super().happened(kind, text)
         if kind == "disconnected" and text.endswith("]"):
             self.event("cannot read", text=text)
-
-    def move(self, address: str) -> None:
-        self.event("visit", to=address)
-        super().move(address)
 
     def wrote(self, e: Envelope) -> None:
         if e.domain != SENDS:

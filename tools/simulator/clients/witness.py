@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,14 +37,22 @@ class Witness(SimClient):
     gathers = True
 
     def __init__(
-        self, net: HarshNetwork, address: str, name: str, history: History, session: int = 0, unique: str = ""
+        self,
+        net: HarshNetwork,
+        address: str,
+        name: str,
+        history: History,
+        session: int = 0,
+        unique: str = "",
+        others: Sequence[str] = (),
     ) -> None:
         self.history, self._unique = history, unique or name
         self.names: dict[str, Subscription] = {}  # by their names in the script
         self._most = 0  # most bytes that waited unconsumed
         self._largest = 0  # bytes of credit of its largest envelope
         self._reading: dict[int, tuple[int, str]] = {}  # request -> (round of reading, fresh or cached)
-        super().__init__(net, address, name, session)
+        self.roams, self._is_moving = bool(others), False
+        super().__init__(net, address, name, session, others=others)
 
     def called(self, name: str) -> str:
         return f"client {self._unique}"
@@ -88,6 +97,10 @@ class Witness(SimClient):
         if s.number in self.subscriptions:
             self.event("unsub", sub=s.number)
             super().unsubscribe(s)
+
+    def move(self, address: str) -> None:
+        self.event("visit", to=address)
+        super().move(address)
 
     def die(self) -> None:
         if not self.is_closed:
@@ -157,6 +170,9 @@ class Witness(SimClient):
     def enter(self, w: c.Welcome) -> None:
         if self.core.line.handshake.boot == w.node.boot:
             self.history.met("session taken up again")
+        if self.roams:
+            self._is_moving = True
+            self.event("came to", stream=self.stream.hex(), to=w.node.name)
 
     def wrote(self, e: Envelope) -> None:
         super().wrote(e)
@@ -168,6 +184,12 @@ class Witness(SimClient):
         for i, content in enumerate(e.contents()):
             what = {**id_of(e, i), "last": e.number(i), "keys": (e.keys[e.row(i)],)}
             self.event("pub", **what, text=sum_of(content), flags=flags, to=e.to)
+
+    def _look(self) -> None:
+        super()._look()
+        was_moving, self._is_moving = self._is_moving, self.core.visits.is_moving
+        if was_moving and not self._is_moving:
+            self.event("released", stream=self.stream.hex())
 
     def came(self, s: Subscription) -> None:
         size = sum(len(batch._envelope.body) for batch in s.waiting)

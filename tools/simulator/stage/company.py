@@ -38,7 +38,8 @@ class Company:
             session = 1 if name.startswith(("reader", "later")) else 0
             said = "later" if name.startswith("later") else name
             address = scene.nodes[node].ipc
-            self._clients[name] = Hand(scene.net, address, said, scene.history, session, name)
+            others = scene.others_of(node) if name in scene.roaming else ()
+            self._clients[name] = Hand(scene.net, address, said, scene.history, session, name, others)
 
     def publish(self, name: str, keys: str, flag: str, domain: str, size: int) -> None:
         client = self._clients.get(name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tools.simulator.clients.witness import Witness
 from tools.simulator.history import Event, History
-from tools.simulator.script import Script
+from tools.simulator.script import Script, roaming
 from tools.simulator.world.machine import HarshNode
 from tools.simulator.world.weather import HarshNetwork
 
@@ -21,6 +21,7 @@ class Scene:
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.roaming = roaming(script)
         self.history = History()
         self.net = HarshNetwork(script.seed)
         self.net.lay(script.wire)
@@ -33,6 +34,12 @@ class Scene:
 
     def tell(self, kind: str, text: str = "", who: str = "", to: str = "") -> None:
         self.history.add(Event(self.net.now, kind, who, text=text, to=to))
+
+    def others_of(self, node: str) -> list[str]:
+        """Return the addresses of the other nodes of the mesh of `node`, in the order of its clients."""
+        mates = [name for name in self.script.cast.mates(node) if name != node]
+        self.net.chance(f"others of {node}").shuffle(mates)
+        return [self.nodes[name].ipc for name in mates]
 
     def fault(self, what: str, who: str, to: str = "") -> None:
         self.tell("fault", what, who, to)

@@ -107,7 +107,7 @@ class Services:
         """Return the number of non-local servers of each name by node, as the clients know them."""
         found: dict[str, Rows] = {}
         for client in self._partners():
-            node = client.session_name.split("/")[2] if client.session_name else ""
+            node = client.core.line.home
             for served in client.served.values():
                 if served.epoch and not served.serving._local_only:
                     rows = found.setdefault(served.serving.address, {})

@@ -79,7 +79,7 @@ def test_while_one_is_away_it_waits_for_that_one_by_name(node: str) -> None:
 
 def test_two_masters_that_each_have_it_for_the_other_do_not_wait_for_each_other() -> None:
     c = several("heron", "avalon")
-    joe = c.client("heron")
+    joe = c.roamer("heron")
     c.net.cut("heron", "avalon")
     joe.publish("k", b"We win", domain=RUGBY, persistent=True)
     c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")

@@ -90,7 +90,7 @@ def test_all_who_have_brought_a_message_hear_that_it_is_refused() -> None:
 @pytest.mark.parametrize("state", ["OK", "EXPIRED"])
 def test_the_first_node_of_a_publisher_keeps_no_longer_what_has_its_last_word(state: str) -> None:
     c = cluster("heron", "frodo", "bilbo", tailback_ttl=60.0)
-    joe = c.client("bilbo")
+    joe = c.roamer("bilbo")
     c["heron"].kill()
     c.net.run(15)
     joe.publish("k", b"1", persistent=True, domain=RUGBY)

@@ -39,7 +39,7 @@ def on_its_way() -> tuple[Cluster, SimClient, Subscription]:
     joe is at bilbo, and ann subscribes at heron.
     """
     c = cluster("heron", "frodo", "bilbo")
-    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    joe, ann = c.roamer("bilbo"), c.client("heron", "ann")
     heard = ann.subscribed("k", domain=RUGBY)
     c["heron"].kill()
     c.net.run(15)
@@ -69,7 +69,7 @@ def test_a_letter_that_was_refused_where_its_publisher_has_gone_is_not_read_when
 ):
     names = ("heron", "bilbo")
     c = cluster(*names, rules=dict.fromkeys(names, (Rule("heron", domains=(RUGBY,)),)), known=names)
-    joe, ann = c.client("heron"), "/node/bilbo/client/ann/session/1"
+    joe, ann = c.roamer("heron"), "/node/bilbo/client/ann/session/1"
     c["bilbo"].kill()
     for content, force in ((b"1", False), (b"2", True)):
         joe.send(ann, content, force=force, persistent=True, domain=RUGBY)
@@ -144,7 +144,7 @@ def test_trial_D_what_comes_by_a_second_way_while_it_goes_to_the_disk_is_answere
     master = Rule("heron", domains=(RUGBY,))
     names = ("heron", "frodo", "bilbo")
     c = cluster(*names, rules=dict.fromkeys(names, (master,)), known=names)
-    joe = c.client("frodo")
+    joe = c.roamer("frodo")
     for node in ("bilbo", "frodo"):  # both are connected
         c.client(node, "other").publish("k", b"0", domain=RUGBY)
     c.net.run(2)

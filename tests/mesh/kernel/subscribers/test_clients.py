@@ -72,7 +72,7 @@ def test_trial_A1_the_id_is_worth_nothing_where_its_owner_was(when: str) -> None
 def test_trial_A1_its_owner_goes_on_at_another_node_and_after_restarts() -> None:
     a, b = nodes("a", "b")
     reader = client_of(b, "reader").subscribed("k")
-    owner = client_of(a, "owner")
+    owner = client_of(a, "owner", others=[b.address])
     owner.publish("k", b"1", persistent=True)
     owner.settled()
     a.restart()

@@ -1,0 +1,72 @@
+"""What nodes accept from a node that a session has visited, and from a client that has moved on."""
+
+from tests.mesh.features.services.node.user import User
+from tests.mesh.kernel.stranger import Stranger
+from tests.simulated_client import SimClient
+from tests.simulation import SimNetwork, SimNode
+from tools.simulator.clients.partner import Partner
+from tools.simulator.history import History
+from tools.simulator.world.weather import HarshNetwork
+
+
+def moved(joe: SimClient, to: SimNode) -> None:
+    joe.move(to.ipc)
+    joe.net.until(lambda: joe.is_up and joe.core.line.home == to.name)
+    joe.net.until(lambda: not joe.core.visits.is_moving)
+
+
+def test_a_server_that_has_moved_replies_to_a_client_of_a_third_node() -> None:
+    net = HarshNetwork(1)
+    a, b, d = (net.node(name, "a") for name in "abd")
+    net.run(3)
+    joe = Partner(net, a.ipc, "joe", History(), 0, "", [b.ipc]).connected()
+    joe.serve("joe.0", "calc/add", 8, False, 0.0)
+    moved(joe, b)
+    net.run(1)
+    ann = User(d, "ann")
+    ann.request("calc/add", b"2")
+    net.until(lambda: ann.replies)
+    assert [content for _, content, _, _ in ann.replies] == [b"re 2"]
+
+
+def test_what_a_session_published_where_it_was_is_delivered_after_it_has_moved_on() -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    ann = SimClient(net, d.ipc, "ann").connected().subscribed("k")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc, d.ipc]).connected()
+    moved(joe, b)
+    net.cut("b", "d")
+    joe.publish("k", b"1", persistent=True)
+    net.until(lambda: joe.state(1) == "OK")
+    moved(joe, a)
+    net.heal()
+    net.until(lambda: ann.contents == [b"1"])
+    assert d.metric("forged") == 0
+
+
+def test_a_hello_from_before_the_last_visit_is_refused() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    before = joe.core.line.handshake.hello(0)
+    moved(joe, b)
+    late = Stranger(a)
+    late.say(before)
+    assert late.refusal == "MOVED"
+    assert joe.stream not in a.core.parts.sessions.by_stream
+
+
+def test_a_session_that_an_old_hello_opened_is_not_kept_for_the_node_that_it_visits() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", linger=5.0)
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    before = joe.core.line.handshake.hello(0)
+    moved(joe, b)
+    net.cut("a", "b")
+    a.restart()  # it does not know of the move
+    net.run(2)
+    Stranger(a).say(before)
+    assert joe.stream in a.core.parts.sessions.by_stream
+    net.heal()
+    net.until(lambda: joe.stream not in a.core.parts.sessions.by_stream, limit=30.0)
+    assert a.metric("sessions_held") == 0
