@@ -117,10 +117,10 @@ class SubscriberFeeds(Component):
             feed = self._new_feed(session, command, query)
         elif query not in feed.queries:
             raise RemoteError(f"{session.name} uses subscription {command.subscription} for another query")
-        feed.connect(self._context.clock.now)
         wanted = bool(command.initial) and not command.resumed
         conn = session.conn
         is_resumed = self._resuming.prepare(session, feed, query, dict(command.since), was_here)
+        feed.connect(self._context.clock.now)  # sends what does not wait for a resumed log
         if wanted:
             feed.history = int(command.initial)
             self._first.expects(feed)

@@ -2,7 +2,8 @@
 
 # Law 1: a node that learns of a newer attach number hangs up on the session, but keeps what it holds.
 # Law 2: a former node is released master by master: for those that have pinned their logs.
-# Law 3: the certificate of a visiting session is sent to a peer before any message of the session.
+# Law 3: the certificate of a visiting session is sent to a peer before any message of the session. It is kept
+#        after the session has left, as its messages may still wait here.
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from functools import partial
 import msgspec
 
 from mesh.errors import LocalError, RemoteError
+from mesh.flow.bounded import Bounded
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.disk import Disk
@@ -41,6 +43,7 @@ from mesh.wire.replies import ReplyValue, SessionReleased
 
 AGAIN = 1.0  # s until a failed release is repeated
 WITHIN = 5.0  # s for a release
+STAYS = 10_000  # certificates of sessions that are or were here, on disk
 
 _read_row = reader(Certificate, 4096)
 
@@ -55,6 +58,11 @@ class Visit:
     asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
     again_at: float = 0.0
     call: IncomingCall[AskAttach] | None = None  # answered when all are released
+
+
+def stay_key(stream: bytes) -> bytes:
+    """Return the key of the row of the last certificate for this node."""
+    return b"w" + stream
 
 
 def visit_key(stream: bytes) -> bytes:
@@ -81,6 +89,7 @@ class Visiting(Component):
         self._clients = clients
         self._resuming = resuming
         self._visits: dict[bytes, Visit] = {}  # by stream
+        self._stays = Bounded[bytes, None](STAYS)  # streams whose certificates are on disk
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -108,8 +117,10 @@ class Visiting(Component):
 
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows("feed").items():
-            if key[:1] == b"v":
+            if key[:1] in (b"v", b"w"):
                 self._context.visits.observe(_read_row(row))
+            if key[:1] == b"w":
+                self._stays.keep(key[1:], None)
 
     # --- the visited node -------------------------------------------------------------------------------
 
@@ -129,6 +140,7 @@ class Visiting(Component):
             visit.call = asked
             return
         self._keep(certificate)
+        self._keep_stay(certificate)
         former = {uuid: set[bytes]() for uuid in ask.former if uuid != self._context.me.uuid}
         visit = self._visits[session.stream] = Visit(session, certificate, former, call=asked)
         self._resuming.arrive(session.stream, certificate, former, ask.subscriptions)
@@ -147,7 +159,15 @@ class Visiting(Component):
             self._context.end_connection(session.conn)
 
     def _keep(self, certificate: Certificate) -> None:
-        key = visit_key(certificate.stream)
+        self._write(visit_key(certificate.stream), certificate)
+
+    def _keep_stay(self, certificate: Certificate) -> None:
+        self._write(stay_key(certificate.stream), certificate)
+        if (oldest := self._stays.keep(certificate.stream, None)) is not None:
+            key = stay_key(oldest[0])
+            self._disk.later("feed", key, Delete("feed", key))
+
+    def _write(self, key: bytes, certificate: Certificate) -> None:
         row = pack(msgspec.to_builtins(certificate, builtin_types=(bytes,)))
         self._disk.later("feed", key, Put("feed", key, row))
 

@@ -44,6 +44,23 @@ def test_what_a_session_published_where_it_was_is_delivered_after_it_has_moved_o
     assert d.metric("forged") == 0
 
 
+def test_a_node_that_restarts_can_still_send_what_a_visitor_published() -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    ann = SimClient(net, d.ipc, "ann").connected().subscribed("k")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    net.cut("b", "d")
+    moved(joe, b)
+    joe.publish("k", b"1", persistent=True)
+    net.until(lambda: joe.state(1) == "OK")
+    moved(joe, a)
+    net.run(1)
+    b.restart()
+    net.heal()
+    net.until(lambda: ann.contents == [b"1"])
+    assert d.metric("forged") == 0
+
+
 def test_a_hello_from_before_the_last_visit_is_refused() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
@@ -70,3 +87,26 @@ def test_a_session_that_an_old_hello_opened_is_not_kept_for_the_node_that_it_vis
     net.heal()
     net.until(lambda: joe.stream not in a.core.parts.sessions.by_stream, limit=30.0)
     assert a.metric("sessions_held") == 0
+
+
+def test_a_visited_node_that_restarts_sends_nothing_before_the_older_messages_of_the_resumed_log() -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    sub, bob = joe.subscribed(pattern="#"), SimClient(net, b.ipc, "bob").connected().subscribed("k2")
+    net.cut("b", "d")
+    joe.move(b.ipc)
+    net.until(lambda: joe.is_up and joe.core.line.home == "b")
+    ann = SimClient(net, d.ipc, "ann").connected()
+    ann.publish("k1", b"1", persistent=True)  # d does not know yet that b wants it
+    ann.publish("k2", b"2", persistent=True)
+    ann.settled()
+    net.run(1)
+    b.restart()
+    net.heal()
+    for node in ("a", "b"):
+        net.cut(joe.name, node)
+    net.until(lambda: bob.contents == [b"2"])
+    net.heal()
+    net.until(lambda: len(sub.contents) == 2)
+    assert (sub.contents, sub.dropped) == ([b"1", b"2"], 0)
