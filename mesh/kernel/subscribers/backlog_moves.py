@@ -42,13 +42,15 @@ class BacklogMoves:
         self._left: dict[str, list[str]] = {}
 
     def start_move(self, client: str, left: str = "") -> None:
-        """Start a move for a client, unless one is in progress.
+        """Start a move for a client. A move in progress is repeated.
 
         `left` names a closed session whose unread messages are moved as well.
         """
         if left:
             self._left.setdefault(client, []).append(left)
-        if client not in self._moving:
+        if client in self._moving:
+            self._moving[client] = True
+        else:
             self._move(client)
 
     def has_older(self, client: str, session: Session) -> bool:
@@ -91,7 +93,7 @@ class BacklogMoves:
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
         for name, some in by_inbox(client, readers[0] if readers else client, slices).items():
             self._put_back(name, some)
-        if readers or client in self._left:  # more may have arrived meanwhile
+        if readers or client in self._left or self._moving[client]:  # more may have arrived meanwhile
             self._move(client)
         else:
             del self._moving[client]

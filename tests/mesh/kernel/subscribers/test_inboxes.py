@@ -59,6 +59,22 @@ def test_a_letter_on_its_way_to_a_client_as_a_whole_reaches_the_session_that_ope
     assert (node.metric("stored_envelopes"), node.metric("pending")) == (0, 0)
 
 
+def test_a_letter_that_comes_while_a_session_leaves_reaches_one_that_opens_before_it_is_stored() -> None:
+    net = SimNetwork()
+    net.disk = (0.3, 0.3)
+    node = net.node("a")
+    sender, joe = client_of(node, "pub"), client_of(node, "joe", session=1)
+    joe.inbox()
+    net.run(1)
+    joe.core.close()
+    net.run(0.1)
+    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
+    net.run(0.1)
+    inbox = client_of(node, "joe", session=2).inbox()
+    net.run(3)
+    assert inbox.contents == [b"1"]
+
+
 def one_waits_for_joe() -> tuple[SimNetwork, SimNode, SimClient]:
     """Return a node with a message that waits for joe, and the sender."""
     net = SimNetwork()
