@@ -35,6 +35,7 @@ from mesh.kernel.status import Status
 from mesh.kernel.subscribers.client_feeds import ClientFeeds
 from mesh.kernel.subscribers.client_finder import ClientFinder
 from mesh.kernel.subscribers.clients import Clients
+from mesh.kernel.subscribers.collecting import Collecting
 from mesh.kernel.subscribers.consuming import Consuming
 from mesh.kernel.subscribers.copies import Copies
 from mesh.kernel.subscribers.datalink import DataLinks
@@ -48,6 +49,7 @@ from mesh.kernel.subscribers.master_logs import MasterLogs
 from mesh.kernel.subscribers.origins import Origins
 from mesh.kernel.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.kernel.subscribers.publishing import Publishing
+from mesh.kernel.subscribers.remote_inboxes import RemoteInboxes
 from mesh.kernel.subscribers.resume_source import ResumeSource
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.sender_check import SenderCheck
@@ -96,10 +98,12 @@ class Parts(Foundation):
             context, disk, router, n, demand, questions, arrivals.received_positions
         )
         inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
+        remote_inboxes = RemoteInboxes(context, disk, self.peers, questions, inboxes)
         first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
         resumable = ResumeSource(context, disk, self.peers, sessions)
         logs = MasterLogs(context, n, questions, resumable)
         resuming = self.resuming = Resuming(context, demand, logs, settling.resumed)
+        collecting = Collecting(context, n, nodes, questions, inboxes)
         subscribing = self.subscribing = SubscriberFeeds(
             context,
             disk,
@@ -107,7 +111,7 @@ class Parts(Foundation):
             demand,
             questions,
             first,
-            inboxes,
+            collecting,
             ClientFeeds(context, settling, paging),
             arrivals.received_positions,
             resuming,
@@ -145,7 +149,8 @@ class Parts(Foundation):
                 nodes.whereabouts, self.ways, self.recall, gossiping, Clocks(context, n), node_topics,
                 vouching, demand, lookup, forwarder.shipping, provisional, forwarder,
                 sessions, sender_check, visiting, links, wanted,
-                inboxes, last_values, finder, routes, first, resuming, subscribing, publishing, clients,
+                inboxes, remote_inboxes, collecting, last_values, finder, routes, first, resuming,
+                subscribing, publishing, clients,
                 self.authors, self.shared, self.weights, ruling, inheriting, standby, strata, trees,
                 admission, room, status, Consuming(context), presence, members,
                 *(component for feature in self._features for component in feature.components),

@@ -88,6 +88,8 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "release": (r.SessionReleased,),
     "hold": (r.DeliveriesHeld,),
     "settle": (r.Settlements,),
+    "collect": (r.Collected,),
+    "notify": NOTHING,
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

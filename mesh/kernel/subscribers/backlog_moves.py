@@ -8,7 +8,8 @@ from functools import partial
 from mesh.errors import MeshError
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.subscribers.session import INBOX, Session
+from mesh.kernel.subscribers.remote_readers import Reader
+from mesh.kernel.subscribers.session import INBOX
 from mesh.names import SessionName
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.inbox import Inbox, by_inbox, place
@@ -31,7 +32,7 @@ class BacklogMoves:
         inboxes: Mapping[str, Inbox],
         opened: Collection[str],
         inbox_of: Callable[[str], Inbox],
-        entitled: Callable[[SessionName], list[Session]],
+        entitled: Callable[[SessionName], list[Reader]],
     ) -> None:
         self._context, self._disk, self._paging = context, disk, paging
         self._inboxes, self._opened = inboxes, opened
@@ -53,7 +54,7 @@ class BacklogMoves:
         else:
             self._move(client)
 
-    def has_older(self, client: str, session: Session) -> bool:
+    def has_older(self, client: str, session: Reader) -> bool:
         """Return whether a new message must wait in the inbox of `client` instead of the inbox of `session`.
 
         Either older messages are moving, and the move is then repeated, or the session's inbox is not open.
@@ -106,6 +107,6 @@ class BacklogMoves:
             inbox.offer(slice_, self._context.clock.now)
 
 
-def _has_opened(session: Session) -> bool:
+def _has_opened(session: Reader) -> bool:
     """Return whether the session has opened its inbox on its present connection."""
     return INBOX in session.feeds and session.feeds[INBOX].connected

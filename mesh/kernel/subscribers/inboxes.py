@@ -26,8 +26,9 @@ from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.subscribers.absent import AbsentClients
 from mesh.kernel.subscribers.backlog_moves import BacklogMoves
 from mesh.kernel.subscribers.one_session import OneSession
-from mesh.kernel.subscribers.owners import Owners, owner_of, user_of
-from mesh.kernel.subscribers.session import INBOX, Session, inbox_key
+from mesh.kernel.subscribers.owners import Owners, owner_of
+from mesh.kernel.subscribers.remote_readers import Reader, RemoteReader, RemoteReaders
+from mesh.kernel.subscribers.session import INBOX, inbox_key
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.names import CLIENT, SessionName
 from mesh.operations import Delete
@@ -62,7 +63,7 @@ class Inboxes(Component):
         self._shelf = disk.shelf
         self._dead = dead
         self.sessions = sessions
-        self._open_of = sessions.open_of
+        self.remote = RemoteReaders()
         self._feeds: dict[str, Inbox] = {}
         self._asked: dict[str, float] = {}  # time of the last use
         self._opened: set[str] = set()  # names of sessions with an open inbox
@@ -139,7 +140,7 @@ class Inboxes(Component):
         return [(copy, [(self.taker(name), None)]) for name, copy in copies.items()], matched
 
     def _copies(
-        self, envelope: Envelope, to: SessionName, sessions: list[Session], for_one: bool
+        self, envelope: Envelope, to: SessionName, sessions: list[Reader], for_one: bool
     ) -> dict[str, Envelope]:
         """Return the copy or part of an envelope for each inbox, by name.
 
@@ -165,13 +166,19 @@ class Inboxes(Component):
             hint = "Send the content in parts, or raise `limits.backlog_bytes` of that node."
         return PublishRefused(text, hint=hint, code="INBOX_FULL")
 
-    def _entitled(self, to: SessionName) -> list[Session]:
-        """Return the connected sessions of an addressee.
+    def _open_of(self, name: SessionName) -> list[Reader]:
+        """Return the connected session of that name, or those of a client, here and at other nodes.
 
-        If its inbox has an owner, sessions with other keys are left out.
+        A remote reader precedes a session of the same name here, which has not opened the inbox.
         """
-        owner = self.owners.owner_of(to)
-        return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
+        found: dict[str, Reader] = {session.text: session for session in self.sessions.open_of(name)}
+        if len(self.remote):
+            found |= {reader.text: reader for reader in self.remote.connected(name)}
+        return [found[text] for text in sorted(found)]
+
+    def _entitled(self, to: SessionName) -> list[Reader]:
+        """Return the connected sessions of an addressee that may read its messages."""
+        return [session for session in self._open_of(to) if self.owners.may_read(session, to)]
 
     def taker(self, name: str) -> Inbox:
         """Return the inbox of that name, created if necessary."""
@@ -189,15 +196,15 @@ class Inboxes(Component):
 
     def _make(self, name: str) -> Inbox:
         def send(feed: Feed, slice_: EnvelopeSlice) -> None:
-            for session in self._open_of(SessionName.parse(name)):
-                self._context.out.push_slice(session.outlet, feed, slice_)
+            for reader in self._open_of(SessionName.parse(name)):
+                reader.push_slice(self._context.out, feed, slice_)
 
         feed = Inbox(
             inbox_key(name),
             self._context.settings.credit,
             send,
             self._shelf.delete_released,
-            partial(self._bury, name),
+            partial(self.bury, name),
             wall=lambda: self._context.clock.believed,
             paging=self._paging,
             void_at=lambda e: all_void(e, e.route[-1].at + int(self._context.settings.tailback_ttl * 1e9)),
@@ -205,9 +212,10 @@ class Inboxes(Component):
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed
 
-    def _bury(self, name: str, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
+    def bury(self, name: str, slice_: EnvelopeSlice, void: Sequence[int]) -> None:
+        """Dead-letter the messages `void` of a slice, which have expired, and keep the others."""
         stored, left = slice_.stored, slice_.indices
-        if stored.position and left:
+        if stored.own and stored.position and left:
             # In the commit of the dead letters, or they would expire again after a crash.
             self._shelf.keep_only(stored, left)
         e = stored.envelope.cut(void)
@@ -217,13 +225,16 @@ class Inboxes(Component):
         self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._context.me.name))
         self._context.counters.add_count("expired", e.count)
 
-    def open_inbox(self, session: Session) -> None:
-        """Open the inbox of a session, and deliver its backlog.
+    def open_inbox(self, session: Reader) -> None:
+        """Open the inbox of a session, and deliver its backlog. A remote reader of the same name ends.
 
         If the client name was chosen, the backlog of the client is assigned to one of its sessions with an
         open inbox. Raises: LocalError if another key owns the inbox.
         """
         self.owners.claim_inbox(session)
+        other = self.remote.find(session.name)
+        if other is not None and other is not session:
+            self.end_reader(other)
         feed = session.feeds[INBOX] = self.taker(session.text)
         self._opened.add(session.text)
         feed.connect(self._context.clock.now)
@@ -233,14 +244,19 @@ class Inboxes(Component):
         if client in self._feeds:
             self._moves.start_move(client)
 
-    def close_inbox(self, session: Session) -> None:
+    def end_reader(self, reader: RemoteReader) -> None:
+        """Forget a remote reader; its unread messages wait again."""
+        self.remote.remove_reader(reader)
+        self.close_inbox(reader)
+
+    def close_inbox(self, session: Reader) -> None:
         """Close the inbox of a session; unread messages wait for their addressee again."""
         feed = session.feeds.pop(INBOX, None)
         if feed is None:
             return
         self._opened.discard(session.text)
         feed.disconnect(self._context.clock.now)
-        session.outlet.drop_slices(feed)
+        session.drop_slices(feed)
         feed.restart()
         client = str(session.name.of_all_sessions())
         if not session.is_named:
@@ -269,7 +285,7 @@ class Inboxes(Component):
                 self._delete_inbox(name, feed)
             for slice_ in feed.take_void(lambda e: _is_void(e, oldest, self._context.clock.believed)):
                 void, slice_.indices = slice_.every, ()
-                self._bury(name, slice_, void)
+                self.bury(name, slice_, void)
 
 
 def _is_void(envelope: Envelope, oldest: int, wall: int) -> bool:

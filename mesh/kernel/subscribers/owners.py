@@ -2,7 +2,8 @@
 
 Any key may publish and open sessions under any name: two machines may both have a user `pi`, with different
 keys. A generated name therefore has no client inbox, and the inbox of a chosen name belongs to a CURVE key.
-The key "" stands for the local socket, and for a mesh without keys.
+The key "" stands for the local socket, and for a mesh without keys. A session that moves may show another key
+at another node: an inbox belongs to the stream that opened it, too.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mesh.errors import BadName, LocalError
+from mesh.flow.bounded import Bounded
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.remote_readers import Reader
 from mesh.names import SessionName
 from mesh.operations import Delete, Op, Put
+
+STREAMS = 10_000  # remembered streams
+STREAM = "\n"  # end of the key of a row with a stream
 
 
 class Owners:
@@ -27,31 +32,44 @@ class Owners:
         self._later = later
         self._users: dict[str, str] = {}
         self._used: dict[str, float] = {}  # time of the last use
+        self._streams = Bounded[str, bytes](STREAMS)  # by session: stream that opened its inbox
 
     def restore_owners(self, rows: dict[bytes, bytes]) -> None:
-        for key, user in rows.items():
-            self._users[key.decode()] = user.decode()
-            self._used[key.decode()] = self._context.clock.now
+        for key, value in rows.items():
+            name = key.decode()
+            if name.endswith(STREAM):
+                self._streams.keep(name.removesuffix(STREAM), value)
+            else:
+                self._users[name] = value.decode()
+                self._used[name] = self._context.clock.now
 
     def owner_of(self, name: SessionName) -> str | None:
         """Return the key that owns the inbox of this client or session, or `None` if there is no owner."""
         user = self._users.get(str(name))
         return user if user is not None else self._users.get(str(name.of_all_sessions()))
 
-    def may_open(self, session: Session) -> bool:
+    def may_read(self, session: Reader, name: SessionName) -> bool:
+        """Return whether the session may read messages for this name, which is its own or its client's."""
+        owner = self.owner_of(name)
+        return owner is None or user_of(session) == owner or self._is_known(session)
+
+    def _is_known(self, session: Reader) -> bool:
+        return self._streams.get(session.text) == session.stream
+
+    def may_open(self, session: Reader) -> bool:
         """Return whether the inboxes of the session and of its client belong to no other key."""
         return self._taken(session) is None
 
-    def _taken(self, session: Session) -> tuple[str, str] | None:
+    def _taken(self, session: Reader) -> tuple[str, str] | None:
         """Return the name and the owner of the first of these inboxes that has another owner, or `None`."""
-        if not session.is_named and session.name.session_is_generated:
+        if self._is_known(session) or (not session.is_named and session.name.session_is_generated):
             return None  # a generated name is new
         user = user_of(session)
         names = (session.text, str(session.name.of_all_sessions()))
         owners = ((name, self._users.get(name, user)) for name in names)
         return next(((name, owner) for name, owner in owners if owner != user), None)
 
-    def claim_inbox(self, session: Session) -> None:
+    def claim_inbox(self, session: Reader) -> None:
         """Claim the inbox of a session for its key.
 
         For a session with a chosen client name, the inbox of the client is claimed. Generated names need no
@@ -71,6 +89,14 @@ class Owners:
             self._claim_name(str(client), user_of(session))
         elif not session.name.session_is_generated:
             self._claim_name(session.text, user_of(session))
+        else:
+            return
+        if not self._is_known(session):
+            dropped = self._streams.keep(session.text, session.stream)
+            key = (session.text + STREAM).encode()
+            self._later("inbox", key, Put("inbox", key, session.stream))
+            if dropped is not None:
+                self._delete_row(dropped[0] + STREAM)
 
     def _claim_name(self, name: str, user: str) -> None:
         self._used[name] = self._context.clock.now
@@ -99,10 +125,17 @@ class Owners:
 
     def _free(self, name: str) -> None:
         del self._users[name], self._used[name]
+        streams = [each for each in self._streams if name in (each, _client(each))]
+        for text in streams:
+            del self._streams[text]
+            self._delete_row(text + STREAM)
+        self._delete_row(name)
+
+    def _delete_row(self, name: str) -> None:
         self._later("inbox", name.encode(), Delete("inbox", name.encode()))
 
 
-def user_of(session: Session) -> str:
+def user_of(session: Reader) -> str:
     """Return the key of the session's connections, or "" if there is none."""
     return session.user or ""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.node_output import NodeOutput
 from mesh.kernel.context.outlet import Keyed, Outlet
 from mesh.names import SessionName
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Ended
 from mesh.wire.envelope import RESENT, Envelope
@@ -60,6 +62,12 @@ class Session:
             self.sent_before[domain] = max(last, self.sent_before.get(domain, 0))
         self.sent.clear()
         self.says_again &= says_again
+
+    def push_slice(self, out: NodeOutput, feed: Feed, slice_: EnvelopeSlice) -> None:
+        out.push_slice(self.outlet, feed, slice_)
+
+    def drop_slices(self, feed: Feed) -> None:
+        self.outlet.drop_slices(feed)
 
     def is_again(self, e: Envelope) -> bool:
         """Return whether an envelope may have been forwarded before, so that its master may have it."""

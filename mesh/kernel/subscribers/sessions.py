@@ -96,7 +96,10 @@ class Sessions(Component):
             session = self.named(name)
             return [session] if session is not None and session.conn is not None else []
         ours = self._of_client.get(name.client, {})
-        return [ours[text] for text in sorted(ours) if ours[text].conn is not None and ours[text].is_named]
+        connected = [
+            ours[text] for text in sorted(ours) if ours[text].conn is not None and ours[text].is_named
+        ]
+        return [session for session in connected if name.node in (None, session.name.node)]
 
     def add(self, session: Session) -> None:
         self.by_stream[session.stream] = self._names[session.text] = session

@@ -14,8 +14,8 @@ from mesh.kernel.context.records import FeedRecord, write_record
 from mesh.kernel.delivery.router import Router
 from mesh.kernel.routes.peer_calls import PeerCalls
 from mesh.kernel.subscribers.client_feeds import ClientFeeds, named
+from mesh.kernel.subscribers.collecting import Collecting
 from mesh.kernel.subscribers.firstvalues import FirstValues
-from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.reasons import of_client, of_message, of_topic
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, REPLIES, Session, subscription_of
@@ -49,7 +49,7 @@ class SubscriberFeeds(Component):
         demand: InterestSync,
         questions: PeerCalls,
         first: FirstValues,
-        inboxes: Inboxes,
+        inboxes: Collecting,
         feeds: ClientFeeds,
         received: Callable[[], Mapping[bytes, int]],
         resuming: Resuming,

@@ -29,7 +29,7 @@ from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
 from mesh.kernel.subscribers.resuming import Resuming
-from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.kernel.subscribers.session_refusals import copied
 from mesh.operations import Delete, Put
 from mesh.routing.aside import drop_master
@@ -269,6 +269,7 @@ class Visiting(Component):
         self._keep(certificate)
         self._visits.pop(certificate.stream, None)
         self._resuming.leave(certificate.stream)
+        self._clients.subscribing.drop(session, INBOX)
         for feed in session.feeds.values():
             self._resuming.end(session, feed)
         if session.conn is not None:

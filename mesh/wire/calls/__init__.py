@@ -48,7 +48,15 @@ from mesh.wire.calls.queues import (
     AskQueueWhy,
 )
 from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSitePause, AskSites, AskSiteSync
-from mesh.wire.calls.sessions import AskAttach, AskHold, AskRelease, AskResume, AskSettle
+from mesh.wire.calls.sessions import (
+    AskAttach,
+    AskCollect,
+    AskHold,
+    AskNotify,
+    AskRelease,
+    AskResume,
+    AskSettle,
+)
 from mesh.wire.calls.topics import (
     AskClients,
     AskErase,
@@ -72,6 +80,7 @@ __all__ = [
     "AskAttach",
     "AskBackup",
     "AskClients",
+    "AskCollect",
     "AskDialBack",
     "AskDown",
     "AskDurable",
@@ -86,6 +95,7 @@ __all__ = [
     "AskLocate",
     "AskLog",
     "AskNodes",
+    "AskNotify",
     "AskPage",
     "AskPeer",
     "AskPeers",

@@ -122,3 +122,39 @@ class AskSettle(Ask, frozen=True, kw_only=True):
     epoch: Natural
     done: Annotated[list[U32], Meta(max_length=2 * QUEUE_CREDIT)] = []
     entries: Annotated[list[Settled], Meta(max_length=QUEUE_CREDIT)] = []
+
+
+class AskCollect(Ask, frozen=True, kw_only=True):
+    """Return direct messages of a session that moved from the receiver, its home, to the asking node.
+
+    The home keeps each message until the client has processed it.
+
+    Attributes:
+        certificate: Proof that the session is at the asking node.
+        user: Key of the client at the asking node.
+        is_named: Whether the user chose the name of the client.
+        run: Random id. With a new one, the home sends all unprocessed messages again, from number 1.
+        at: Number of the first message to return. 0: the session no longer reads its inbox.
+        done: Number up to which the client has processed all messages.
+        is_connected: Whether the client is connected.
+    """
+
+    verb = "collect"
+    certificate: Certificate
+    user: Annotated[str, Meta(max_length=64)] = ""
+    is_named: bool = False
+    run: Annotated[bytes, Meta(min_length=8, max_length=8)]
+    at: Annotated[int, Meta(ge=0)] = 1
+    done: Annotated[int, Meta(ge=0)] = 0
+    is_connected: bool = True
+
+
+class AskNotify(Ask, frozen=True, kw_only=True):
+    """Collect the direct messages of a session: its home, which asks, has new ones.
+
+    Attributes:
+        stream: Stream id of the session.
+    """
+
+    verb = "notify"
+    stream: Uuid

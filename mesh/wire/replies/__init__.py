@@ -52,7 +52,7 @@ from mesh.wire.replies.services import (
     ServerRow,
     Servers,
 )
-from mesh.wire.replies.sessions import Resumed, SessionReleased
+from mesh.wire.replies.sessions import Collected, Resumed, SessionReleased
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
 from mesh.wire.replies.topics import (
     Address,
@@ -80,6 +80,7 @@ __all__ = [
     "ClientErased",
     "ClientRows",
     "ClientValues",
+    "Collected",
     "DeliveriesHeld",
     "Depth",
     "DialedBack",

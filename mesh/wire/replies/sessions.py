@@ -20,6 +20,18 @@ class Resumed(Values, frozen=True, kw_only=True):
     positions: list[int] = []
 
 
+class Collected(Values, frozen=True, kw_only=True):
+    """Direct messages of a session, which follow as envelopes.
+
+    Attributes:
+        first: Number of the first message.
+        gaps: For each envelope, the number of messages before it that the home lost.
+    """
+
+    first: int = 0
+    gaps: list[int] = []
+
+
 class SessionReleased(ReplyValue, frozen=True, kw_only=True):
     """Confirmation that a session was released.
 

@@ -3,100 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
-from random import Random
 from typing import Any
 
 import pytest
 
 import mesh.testing
 from mesh.errors import NoHandlers
-from mesh.testing import mesh as testing
+from tests.mesh.kernel.subscribers.moves import NODES, Moves, RandomMoves
 from tests.seeds import scenarios
-
-NODES = ["heron", "stork", "ibis"]
-MOVING = (
-    "visiting_sessions", "sessions_held", "resume_pins", "pinned_envelopes", "resuming", "stored_envelopes",
-)  # fmt: skip
-
-
-class Moves:
-    """A mesh with a client `joe` that can be sent to another node, and a publisher at each node."""
-
-    sub: Any
-    reading: asyncio.Task[None]
-
-    def __init__(self, m: mesh.testing.Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.m, self.order = m, list(NODES)
-        self.joe = m.connect(NODES[0], client="joe")
-        self.publishers = {name: m.connect(name, client="pub") for name in NODES}
-        self.got: list[str] = []
-        self.answered: list[str] = []
-        find = testing.Inhabited.find
-
-        def elsewhere(place: testing.Inhabited, wanted: str) -> str:
-            up = [name for name in self.order if m._nodes[name].is_up]
-            is_joe = wanted == NODES[0] and not self.is_opening
-            return find(place, up[0] if is_joe and up else wanted)
-
-        self.is_opening = True
-        monkeypatch.setattr(testing.Inhabited, "find", elsewhere)
-
-    @contextlib.asynccontextmanager
-    async def subscribed(self) -> AsyncIterator[Any]:
-        async with contextlib.AsyncExitStack() as stack:
-            for client in (*self.publishers.values(), self.joe):
-                await stack.enter_async_context(client)
-            self.is_opening = False
-            sub = await stack.enter_async_context(self.joe.subscribe("k", domain="NEWS"))
-            self.sub, self.reading = sub, asyncio.create_task(self._read(sub))
-            try:
-                yield sub
-            finally:
-                self.reading.cancel()
-
-    async def _read(self, sub: Any) -> None:
-        async for message in sub:
-            self.got.append(message.content.decode())
-
-    async def publish(self, node: str, text: str) -> None:
-        await self.publishers[node].publish("k", text.encode(), domain="NEWS", persistent=True)
-        self.answered.append(text)
-
-    def visit(self, *order: str) -> None:
-        """Let joe leave its node, and go to the first of `order` that runs."""
-        self.order = list(order)
-        self.joe._shell.core.line.lose("moved by the test")
-
-    @property
-    def home(self) -> str:
-        return self.joe._shell.core.line.home
-
-    def figures(self) -> dict[str, dict[str, float]]:
-        """Return what each node still holds for sessions that moved; nothing at the end."""
-        found = {name: self.m._nodes[name].core.parts.context.figures() for name in NODES}
-        left = {name: {key: of[key] for key in MOVING if of[key]} for name, of in found.items()}
-        return {name: of for name, of in left.items() if of}
-
-
-Scenario = Callable[[Moves], Coroutine[Any, Any, None]]
-
-
-@pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario, bool], None]:
-    def run(scenario: Scenario, is_ruled: bool = True) -> None:
-        async def within() -> None:
-            rules = {"ibis": ["NEWS"]} if is_ruled else ""
-            async with mesh.testing.Mesh(NODES, rules=rules, clock="virtual") as m:
-                moves = Moves(m, monkeypatch)
-                async with moves.subscribed():
-                    await scenario(moves)
-
-        asyncio.run(within())
-
-    return run
 
 
 def test_a_killed_node_loses_nothing_and_the_client_goes_on_at_another(play: Any) -> None:
@@ -271,52 +186,24 @@ def test_law_1_of_the_source_a_pin_is_on_disk_until_the_client_has_read_everythi
         it.visit("stork")
         await it.m.pass_time(5)
         assert (pins(it), it.got) == (1, [])
-        it.reading = asyncio.create_task(it._read(it.sub))
+        it.reading = asyncio.create_task(it._read(it.sub, it.got))
         await it.m.pass_time(10)
         assert (pins(it), it.got) == (0, ["0", "1", "2"])
 
     play(scenario)
 
 
-async def at_random(it: Moves, seed: int) -> None:
-    dice, running, count = Random(seed), list[asyncio.Task[None]](), 0
-    for _ in range(dice.randint(6, 14)):
-        up = [name for name in NODES if it.m._nodes[name].is_up]
-        match dice.choice(("publish",) * 4 + ("visit",) * 2 + ("kill", "start", "cut", "heal", "break")):
-            case "publish":
-                for _ in range(dice.randint(1, 4)):
-                    count += 1
-                    node = dice.choice(NODES)
-                    running.append(asyncio.create_task(it.publish(node, f"{node}-{count}")))
-                await asyncio.sleep(0)
-            case "visit":
-                it.visit(*dice.sample(NODES, 3))
-            case "break":
-                it.visit(*it.order)
-            case "kill" if len(up) > 1:
-                it.m.kill(dice.choice(up))
-            case "start" if len(up) < 3:
-                it.m.start(next(name for name in NODES if name not in up))
-            case "cut":
-                it.m.cut(*dice.sample(NODES, 2))
-            case "heal":
-                it.m.heal()
-        await it.m.pass_time(dice.choice((0.0, 0.01, 0.1, 1, 5)))
-    it.m.heal()
-    for name in NODES:
-        if not it.m._nodes[name].is_up:
-            it.m.start(name)
-    await it.m.pass_time(90)
-    assert all(task.done() for task in running)
-
-
 @pytest.mark.parametrize("is_ruled", [True, False], ids=("ruled", "free"))
 @pytest.mark.parametrize("seed", scenarios(range(40), 3))
 def test_laws_of_moves_nothing_is_lost_doubled_or_left_behind(play: Any, seed: int, is_ruled: bool) -> None:
     async def scenario(it: Moves) -> None:
-        await at_random(it, seed)
+        await RandomMoves(it, seed).run()
         assert sorted(it.got) == sorted(it.answered), "SE1 and SE3"
         assert max(Counter(it.got).values(), default=1) == 1
+        assert sorted(it.direct) == sorted(it.sent), "SE1 and SE3"
+        for source in {text.partition("-")[0] for text in it.direct}:
+            mine = [int(text.partition("-")[2]) for text in it.direct if text.startswith(f"{source}-")]
+            assert mine == sorted(mine), "SE2"
         for node in NODES if is_ruled else ():
             mine = [int(text.split("-")[1]) for text in it.got if text.startswith(node)]
             assert mine == sorted(mine), "SE2"

@@ -1,0 +1,179 @@
+"""The home's side of an inbox whose session is at another node."""
+
+# Law 1: only the node that the highest certificate of a session names gets its direct messages.
+# Law 2: a direct message stays here until that node reports that the client has processed it.
+# Law 3: a session whose node is not linked counts as disconnected, and is forgotten after `linger` seconds.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from mesh.errors import LocalError, RemoteError
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import LoggedIn, LoggedOut
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.kernel.subscribers.certificates import check_certificate
+from mesh.kernel.subscribers.facts import SessionBack
+from mesh.kernel.subscribers.inboxes import Inboxes
+from mesh.kernel.subscribers.remote_readers import RemoteReader
+from mesh.kernel.subscribers.session import INBOX, Session
+from mesh.names import SessionName
+from mesh.routing.log import position_key
+from mesh.wire.calls import AskCollect, AskNotify
+from mesh.wire.replies import Collected, ReplyValue
+
+WITHIN = 5.0  # s for the reply to a notice
+
+
+class RemoteInboxes(Component):
+    """Component that sends direct messages to the nodes that their sessions visit."""
+
+    def __init__(
+        self,
+        context: NodeContext,
+        disk: Disk,
+        peers: dict[bytes, Peer],
+        questions: PeerCalls,
+        inboxes: Inboxes,
+    ) -> None:
+        self._context = context
+        self._disk = disk
+        self._peers = peers
+        self._questions = questions
+        self._inboxes = inboxes
+        self._readers = inboxes.remote
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),
+            on_fact(LoggedOut, lambda fact: self._on_logout(fact.peer)),
+            on_fact(SessionBack, lambda fact: self._on_back(fact.session)),
+        )
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskCollect, self._on_collect),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"inboxes_remote": len(self._readers)}
+
+    def on_second(self) -> None:
+        oldest = self._context.clock.now - self._context.settings.linger
+        for reader in self._readers:
+            if not reader.is_connected and reader.gone_since < oldest:
+                self._inboxes.end_reader(reader)
+
+    # --- questions of the visited node ------------------------------------------------------------------
+
+    def _on_collect(self, asked: IncomingCall[AskCollect]) -> None:
+        """Return the next messages, and drop those that the client has processed. Raises: LocalError."""
+        ask, node = asked.ask, asked.who.node.uuid
+        check_certificate(self._context, ask.certificate, node)
+        name = SessionName.parse(ask.certificate.session)
+        if name.node != self._context.me.name:
+            what = f"The inbox of {name} is at {name.node}, not at {self._context.me.name}."
+            raise LocalError(what, code="FORGED_VISIT")
+        reader = self._readers.find(name)
+        if reader is None or (reader.node, reader.run) != (node, ask.run):
+            if ask.at > 1:
+                raise LocalError("The messages sent before are no longer known.", code="UNKNOWN_RUN")
+            reader = self._begin(name, ask, node) if ask.at else None
+        elif not ask.at:
+            self._inboxes.end_reader(reader)
+        if reader is None or not ask.at:
+            asked.reply(Collected())
+            return
+        reader.is_notified = True  # by this reply
+        self._settle(reader, ask)
+        self._set_connected(reader, ask.is_connected)
+        self._reply(asked, reader)
+
+    def _begin(self, name: SessionName, ask: AskCollect, node: bytes) -> RemoteReader:
+        """Let a session read its inbox at another node, in place of an earlier node. Raises: LocalError."""
+        stream = ask.certificate.stream
+        reader = RemoteReader(name, stream, ask.user, ask.is_named, node, ask.run, self._notify)
+        local, other = self._inboxes.sessions.named(name), self._readers.find(name)
+        is_used = local is not None and local.conn is not None and local.stream != stream
+        if is_used or (other is not None and other.is_connected and other.stream != stream):
+            raise LocalError(f"{name} is open elsewhere.", code="SESSION_IN_USE")
+        self._inboxes.owners.claim_inbox(reader)
+        if local is not None:
+            self._inboxes.close_inbox(local)
+        if other is not None:
+            self._inboxes.end_reader(other)
+        self._readers.add_reader(reader)
+        return reader
+
+    def _settle(self, reader: RemoteReader, ask: AskCollect) -> None:
+        feed = reader.feeds.get(INBOX)
+        if feed is None:
+            return
+        before = feed.position
+        try:
+            feed.on_processed(ask.done, self._context.clock.now)
+        except RemoteError as error:
+            raise LocalError(error.what, code=error.code) from error
+        reader.sent.settle(ask.done)
+        if feed.position != before:
+            self._disk.later("position", feed.key, position_key(feed, feed.position))
+
+    def _set_connected(self, reader: RemoteReader, is_connected: bool) -> None:
+        was_connected, reader.is_connected = reader.is_connected, is_connected
+        if is_connected and not was_connected:
+            self._inboxes.open_inbox(reader)
+        elif was_connected and not is_connected:
+            self._disconnect(reader)
+
+    def _disconnect(self, reader: RemoteReader) -> None:
+        reader.is_connected = False
+        reader.gone_since = self._context.clock.now
+        if INBOX in reader.feeds:
+            reader.feeds[INBOX].disconnect(self._context.clock.now)
+
+    def _reply(self, asked: IncomingCall[AskCollect], reader: RemoteReader) -> None:
+        me, first = self._context.me, max(asked.ask.at, reader.sent.first)
+        envelopes, gaps = [], []
+        for slice_ in reader.sent.page(first):
+            whole = slice_.stored.envelope
+            envelopes.append(whole if slice_.indices is None else whole.cut(slice_.indices))
+            gaps.append(slice_.gap)
+        reader.is_notified = False
+        sources = [(me.name, None, me.uuid)] * len(envelopes)
+        asked.reply(Collected(first=first, gaps=gaps, sources=list(sources)), envelopes)
+
+    # --- notices ----------------------------------------------------------------------------------------
+
+    def _notify(self, reader: RemoteReader) -> None:
+        """Let the visited node ask for new messages. A node that is not linked asks at its login."""
+        peer = self._peers.get(reader.node)
+        if peer is not None and peer.data is not None:
+            ask = AskNotify(stream=reader.stream)
+            came = partial(self._on_notified, reader)
+            self._questions.ask_all([peer], ask, ReplyValue, came, WITHIN, is_patient=True)
+
+    def _on_notified(self, reader: RemoteReader, replies: Replies[ReplyValue], _: list[str]) -> None:
+        """Count a session as disconnected of which its node knows nothing."""
+        is_refused = any(reply.code for reply in replies.values())
+        if is_refused and self._readers.find(reader.name) is reader and reader.is_connected:
+            self._disconnect(reader)
+
+    def _on_login(self, peer: Peer) -> None:
+        for reader in self._readers:
+            if reader.node == peer.node.uuid:
+                self._notify(reader)
+
+    def _on_logout(self, peer: Peer) -> None:
+        for reader in self._readers:
+            if reader.node == peer.node.uuid and reader.is_connected:
+                self._disconnect(reader)
+
+    def _on_back(self, session: Session) -> None:
+        """End the remote reader of a session that has returned."""
+        reader = self._readers.find(session.name)
+        if reader is not None and reader.stream == session.stream:
+            self._inboxes.end_reader(reader)
