@@ -8,6 +8,7 @@ from mesh.client.access import Access
 from mesh.client.core.calls import Calls
 from mesh.client.core.cautious_resend import UNREADABLE
 from mesh.client.core.client_context import ClientContext
+from mesh.client.core.departing import Departing
 from mesh.client.core.effects import ClientEffect, Report
 from mesh.client.core.envelope_sender import EnvelopeSender
 from mesh.client.core.fail_back import Wanted
@@ -72,6 +73,9 @@ class ClientCore:
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
         self.visits: ClientVisits = ClientVisits(self.calls, key, self.subscriptions.numbers)
+        self.departing: Departing = Departing(
+            context, self.line, self.sender, outbox, self._has_work, self.subscriptions.send_ack
+        )
         self.returning: Returning = Returning(context, self.line, self.calls, wanted.fail_back, self._is_idle)
 
     # --- events from the shell ----------------------------------------------------------------------------
@@ -91,7 +95,8 @@ class ClientCore:
             return
         try:
             if type(command) in OURS:  # about one command in a hundred
-                line.heed(command)
+                if not (isinstance(command, c.Bye) and self.departing.on_bye(command)):
+                    line.heed(command)
             elif line.is_up:
                 self._handle_command(command, envelopes)
         except RemoteError as error:
@@ -128,6 +133,7 @@ class ClientCore:
             return
         self.is_over = True
         self.returning.cancel()
+        self.departing.cancel()
         self.subscriptions.send_ack()
         gone = why or Closed("The client is closed.")
         self.services.end_all(gone)
@@ -144,6 +150,7 @@ class ClientCore:
 
     def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
         """Send everything that the node may not know, after each connect."""
+        self.departing.cancel()
         self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
         self.visits.on_welcome(welcome.node, welcome.session, self.line.words)
@@ -255,8 +262,14 @@ class ClientCore:
 
     def _is_idle(self) -> bool:
         """Return whether no message or call is unanswered, and no delivery unsettled."""
-        is_busy = self.publisher.unanswered or self.calls.count or len(self.requests) or self.visits.is_moving
-        return not is_busy and self.queues.is_idle and self.services.is_idle
+        is_busy = self.publisher.unanswered or len(self.requests) or self.visits.is_moving
+        return not (is_busy or self._has_work(0))
+
+    def _has_work(self, number: int) -> bool:
+        """Return whether a call or delivery is open, or a request with a lower number than `number`."""
+        if self.calls.count or any(each < number for each in self.requests.numbers()):
+            return True
+        return not (self.queues.is_idle and self.services.is_idle)
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
         self.context.do(Report("refused-later", f"{message}: {error}"))

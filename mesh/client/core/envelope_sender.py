@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 
 from msgspec.structs import replace
 
@@ -18,6 +19,14 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import DURABLE, STAYS, VISITS
 
 
+class Hold(Enum):
+    """The messages that a client keeps for its next node, because it leaves the present one."""
+
+    NOTHING = "nothing"
+    REQUESTS = "requests"  # and other messages to addresses
+    ALL = "all"
+
+
 class EnvelopeSender:
     """The sending of a client's envelopes over its connections, for the lifetime of the client.
 
@@ -29,6 +38,7 @@ class EnvelopeSender:
         self._context, self._line, self._outbox = context, line, outbox
         self.caution: CautiousResend = CautiousResend(self._is_answered)
         self.deadlines: Deadlines = Deadlines()
+        self.hold: Hold = Hold.NOTHING
         self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
 
     def on_moved(self) -> None:
@@ -56,6 +66,8 @@ class EnvelopeSender:
             self._send(envelope)
 
     def _send(self, envelope: Envelope) -> None:
+        if self.hold is not Hold.NOTHING and (self.hold is Hold.ALL or envelope.domain == SENDS):
+            return
         if envelope.domain == SENDS:
             self._send_on(envelope)
         else:

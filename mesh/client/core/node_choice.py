@@ -2,12 +2,13 @@
 
 # Law 1: a client dials other nodes than its own one only if `may_visit` permits it.
 # Law 2: no place is dialed twice in a round, except the client's own one during OWN.
-# Law 3: at most one redirect is followed in a round, and never to an address that this round has dialed.
+# Law 3: at most one redirect is followed in a round, and never to an address that this round has dialed. All
+#        addresses of a node that is drained are dialed, without a wait.
 # Law 4: only an error at the client's own node or at a node that the user named ends `connect`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -87,7 +88,7 @@ class NodeChoice:
     def _clear_round(self) -> None:
         self._queue: list[Place] = []
         self._tried: set[str] = set()
-        self._is_redirected = self._is_hopeful = self._has_left = False
+        self._is_redirected = self._is_hopeful = self._has_left = self._is_sent = False
         self._rounds = 0
 
     @property
@@ -159,8 +160,13 @@ class NodeChoice:
         return float(min(FLAPPING, 2 ** (self._flaps - 1))) if self._flaps else 0.0
 
     def patience(self, longest: float) -> float:
-        """Return the seconds that a handshake may take: less while other places wait, more in each round."""
-        if self.is_last and (self._rounds or not any(map(self._may_visit, self._others()))):
+        """Return the seconds that a handshake may take: less while other places wait, more in each round.
+
+        A drained node names nodes that are alive, so these may take as long as the last place.
+        """
+        if self._is_sent or (
+            self.is_last and (self._rounds or not any(map(self._may_visit, self._others())))
+        ):
             return longest
         return min(longest, OWN * 2.0 ** max(0, self._rounds - 1))
 
@@ -183,12 +189,16 @@ class NodeChoice:
         self._redirect(refusal.forward)
 
     def _redirect(self, forward: Sequence[str]) -> None:
-        for address in forward[:FORWARDS] if self._follows and not self._is_redirected else ():
+        place = None if self._is_redirected else next(self._forwards(forward), None)
+        if place is not None:
+            self._queue = [place, *(other for other in self._queue if other.text != place.text)]
+            self._is_redirected = True
+
+    def _forwards(self, forward: Sequence[str]) -> Iterator[Place]:
+        for address in forward[:FORWARDS] if self._follows else ():
             place = Place(address, Source.FORWARD)
             if is_dialable(address) and address not in self._tried and self._may_visit(place):
-                self._queue = [place, *(other for other in self._queue if other.text != address)]
-                self._is_redirected = True
-                return
+                yield place
 
     def on_welcome(self, now: float, w: Welcome) -> None:
         """Make the last place the client's own one."""
@@ -216,8 +226,9 @@ class NodeChoice:
         self._clear_round()
         self._lost = float("-inf") if is_leaving else now
         if is_leaving:
+            self._has_left = self._is_sent = True  # the node spreads its clients, so no wait is needed
             self._fill_round(is_first=True)
-            self._redirect(forward)
+            self._queue = [*self._forwards(forward), *self._queue]
 
     def prefer_first(self) -> None:
         """Begin a round with the first node that the user named, and the client's own one after it."""
