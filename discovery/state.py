@@ -89,6 +89,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         consumers: Consumers of queues at this node.
         machine: 8 hexadecimal digits that nodes on one machine share until it restarts. `""`: not known.
         room: Connections of clients that it can still accept. -1: not known.
+        leaving: Whether it is drained with its clients, and is about to stop.
     """
 
     uuid: Uuid
@@ -126,6 +127,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     consumers: Natural = 0
     machine: Machine = ""
     room: Room = -1
+    leaving: bool = False
 
     @property
     def version(self) -> tuple[int, int]:

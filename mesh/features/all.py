@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mesh.features.dialback.node.checking import DialBackParts
+from mesh.features.drain.node.node_drain import DrainParts
 from mesh.features.history.recording import history_parts
 from mesh.features.queues.node.parts import QueueParts
 from mesh.features.rules.parts import rule_parts
@@ -22,4 +23,5 @@ FEATURES: tuple[Feature[Parts], ...] = (
     Feature("why", why_parts),
     Feature("where", WhereParts),
     Feature("dialback", DialBackParts),
+    Feature("drain", DrainParts),
 )

@@ -74,7 +74,8 @@ class ClientRoom(Component):
 
     def figures(self) -> dict[str, int | float]:
         used = self._connected()
-        room = max(0, self._context.settings.max_connections - used)
+        is_leaving = self._context.leaving.is_on
+        room = 0 if is_leaving else max(0, self._context.settings.max_connections - used)
         return {"client_connections": used, "client_room": room}
 
     def refusal(self, conn: Conn, h: Hello) -> Refuse | None:
@@ -84,6 +85,10 @@ class ClientRoom(Component):
         if conn.within or is_replacing:
             return None
         is_operator = conn.trusted and OPERATOR in h.speaks
+        if self._context.leaving.is_on and session is None and OPERATOR not in h.speaks:
+            what = f"{self._context.me.name} is being drained, and accepts no new clients"
+            hint = f"`mesh drain --cancel --url {self._context.me.name}` ends the drain."
+            return self.redirect(conn, h, Refuse("NODE_DRAINING", what, hint))
         if what := self._excess(conn.endpoint, RESERVE if is_operator else 0):
             self._context.counters.add_count("node_full")
             refusal = Refuse("NODE_FULL", what, "Close some clients of this node, or raise the limit.")
@@ -99,6 +104,11 @@ class ClientRoom(Component):
         """Count the connection of an admitted client."""
         if not conn.within:
             self._open.setdefault(conn.endpoint, {})[conn] = None
+
+    @property
+    def has_others(self) -> bool:
+        """True if another node has room for clients, as far as this node knows."""
+        return bool(self._with_room())
 
     def others(self, conn: Conn, stream: bytes) -> tuple[Introduction, ...]:
         """Return the nodes that the client on `conn` may dial in place of this one, the best one first.

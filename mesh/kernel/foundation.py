@@ -96,7 +96,7 @@ class Foundation:
         shared = self.shared = Shared(context, disk, n, authors, questions, gossiping)
         weights = self.weights = Weights(context, disk, n, gossiping, shared, self.strategy)
         balancing = self.balancing = Balancing(
-            context, balancer, n.named, gossiping.load_of, weights.weight_of
+            context, balancer, n.named, gossiping.load_of, weights.weight_of, gossiping.is_leaving
         )
         self.nodes = Nodes(context, n, questions, balancing)
         self.vouching = RouteProofs(context, n, gossiping, ways)

@@ -126,7 +126,7 @@ class Parts(Foundation):
         self.back = ReplyBatch(context, self.peers.get)
         strata = self.strata = LiveStrata(context, mapping, n, nodes)
         trees = Trees(context, mapping, nodes, questions, strata)
-        room = ClientRoom(context, n, gossiping, sessions)
+        room = self.room = ClientRoom(context, n, gossiping, sessions)
         admission = self.admission = Admission(
             context, self.dialler, n, self.meeting, self.censuses, self.recall, clients, room, links,
             self.piecework,

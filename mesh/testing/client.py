@@ -26,9 +26,9 @@ WINDOW = 4 << 20, 1024  # unanswered bytes and envelopes
 class ClientPlace(Protocol):
     """The interface of a mesh in memory for its clients.
 
-    `find` returns the address of the node named `wanted`, or of the first node for "". `record_published`
-    receives each envelope that a client sends, with the session's name. `enter` is called when a client is
-    opened in a loop.
+    `find` returns the local address of the node with the name or address `wanted`, or of the first node for
+    "". `record_published` receives each envelope that a client sends, with the session's name. `enter` is
+    called when a client is opened in a loop.
     """
 
     net: Network

@@ -267,7 +267,8 @@ class Inhabited:
 
     def find(self, wanted: str) -> str:
         nodes = self._mesh._nodes
-        name = wanted or next(iter(nodes))
+        named = {node.address: name for name, node in nodes.items()}
+        name = named.get(wanted, wanted) or next(iter(nodes))
         if name not in nodes or not nodes[name].is_up:
             raise no_node(name, list(nodes))
         return nodes[name].ipc

@@ -48,6 +48,7 @@ class Bye(Command, frozen=True, tag=8):
 
     Attributes:
         reason: `"stopping"`: the node stops. `"replaced"`: another connection replaces this one.
+            `"draining"`: the node asks a client to finish its work, and then to visit another node.
         forward: Addresses of other nodes, at most 32.
     """
 

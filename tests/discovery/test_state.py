@@ -142,5 +142,6 @@ def test_the_use_of_all_cores_is_known_where_any_core_is() -> None:
 
 def test_the_room_of_a_node_of_an_earlier_release_is_not_known() -> None:
     fields = msgspec.msgpack.decode(state(UUID, room=7).encode())
-    assert decode(msgspec.msgpack.encode(fields[:-1])).room == -1
+    earlier = decode(msgspec.msgpack.encode(fields[:-2]))
+    assert (earlier.room, earlier.leaving) == (-1, False)
     assert decode(state(UUID, room=7).encode()).room == 7

@@ -51,6 +51,7 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "queue_why": (r.QueueWhy,),
     "queue_move": (r.MovedOn,),
     "queue_drain": (r.Drain,),
+    "drain": (r.NodeDrained,),
     "durable": (r.QueueRow,),
     "durable_remove": (r.Removed,),
     "log": NOTHING,

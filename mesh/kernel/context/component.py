@@ -11,6 +11,7 @@ from mesh.errors import NotAvailable
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import Hearing
 from mesh.kernel.context.incoming_call import Verb
+from mesh.kernel.context.leaving import Left
 from mesh.kernel.context.seams import (
     ConnectionRole,
     GuestRequests,
@@ -249,6 +250,10 @@ class Component:
 
     def service_outcomes(self, most: int) -> Iterable[tuple[str, str, OutcomeCounts]]:
         """Return (address, node, outcomes) of the `most` busiest services, for the history."""
+        return ()
+
+    def remains(self) -> Iterable[Left]:
+        """Return what must still leave this node, or be sent, before the node may be stopped."""
         return ()
 
     def explain(self, what: What) -> Iterable[Reason]:

@@ -20,6 +20,7 @@ from mesh.kernel.context.component import (
 )
 from mesh.kernel.context.facts import Fact, FactHandler, Trace
 from mesh.kernel.context.incoming_call import Verb
+from mesh.kernel.context.leaving import Left
 from mesh.kernel.context.seams import (
     ConnectionRole,
     GuestRequests,
@@ -176,6 +177,7 @@ class DispatchTables:
         self._holds = [part.holds for part in self._with("holds")]
         self._holds_for_sessions = [part.holds_for_sessions for part in self._with("holds_for_sessions")]
         self._shares = [part.shares for part in self._with("shares")]
+        self._remains = [part.remains for part in self._with("remains")]
         self._whys = [(room_of(part), part.explain) for part in self._with("explain")]
 
     def _with(self, what: str) -> Iterator[Component]:
@@ -205,6 +207,10 @@ class DispatchTables:
 
     def service_outcomes(self, most: int) -> Iterator[tuple[str, str, OutcomeCounts]]:
         return (each for outcomes in self._service_outcomes for each in outcomes(most))
+
+    def remains(self) -> Iterator[Left]:
+        """Yield what is left at this node, by the components."""
+        return (left for remains in self._remains for left in remains())
 
     def has_work(self, session: object) -> bool:
         return any(giver.has_work(session) for giver in self.delivery_sources.values())

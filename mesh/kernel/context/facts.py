@@ -62,6 +62,11 @@ class BackupChanged(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class LeavingChanged(Fact):
+    """A drain of this node began, reached another step, or was canceled; see `NodeContext.leaving`."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConnEnded(Fact):
     """A connection of any kind ended."""
 

@@ -12,6 +12,7 @@ from mesh.kernel.context.events import Events
 from mesh.kernel.context.fact_queue import FactQueue
 from mesh.kernel.context.facts import ConnEnded, EventOccurred, ProtocolBroken
 from mesh.kernel.context.leap_free_clock import TRUST
+from mesh.kernel.context.leaving import Leaving
 from mesh.kernel.context.node_clock import NodeClock
 from mesh.kernel.context.node_counters import NodeCounters
 from mesh.kernel.context.node_output import NodeOutput
@@ -64,6 +65,7 @@ class NodeContext:
         self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys, unproven
         self.visits = Visits(settings.verify)
         self.is_doubled = False  # another process has our identity
+        self.leaving = Leaving()
         self.reachable = Reachability()  # see features/dialback
 
     def _on_leap(self, leapt: int) -> None:

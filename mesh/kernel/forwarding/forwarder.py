@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from mesh.kernel.context.component import TAILED_BACK, Component, HandlerEntry, Restores, on_command
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.leaving import Fate, Left, Step
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.delivery.router import Router
 from mesh.kernel.forwarding.acceptance import Acceptance
@@ -34,7 +36,7 @@ from mesh.reasons.what import MESSAGE, What
 from mesh.remote_names import WAY, is_site
 from mesh.routing.forward_stages import Keeping
 from mesh.routing.origin import Local
-from mesh.routing.pending_forward import SOMEBODY, PendingForward
+from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Answer, Forward, Outcomes
 from mesh.wire.envelope import TAILED, Envelope
@@ -119,6 +121,18 @@ class Forwarder(Component):
         for position, e in sorted(restored, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
             self._router.shelf.live += 1
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
+
+    def remains(self) -> Iterator[Left]:
+        """Yield the messages that this node keeps for other nodes, by the next node."""
+        found = Counter[str]()
+        for entry in self.onward.entries():
+            for hop in entry.hops if entry.is_kept else ():
+                found[hop] += entry.lacking[hop].count()
+        for hop, count in sorted(found.items()):
+            ways = self._context.face.next_hops
+            is_up = ways[WAY].has_way(hop) if is_site(hop) else hop == HERE or self._nodes.is_alive(hop)
+            fate = Fate.MOVES if is_up else Fate.WAITS
+            yield Left(Step.OUTBOUND, "messages in the outbound buffer", count, fate, hop)
 
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind != MESSAGE:

@@ -33,8 +33,9 @@ class Balancing:
     """Chooses between nodes.
 
     `peer(name)` finds a node, `state_of(name)` returns its last reported load, `weight_of(name)` its learned
-    weight. `choose` selects a master or a next hop; `assign` and `several` select among the nodes that serve
-    an address. The outcome of `assign` must be reported with `sent_to` and `count_answers`.
+    weight, `is_leaving(name)` whether it is about to stop. `choose` selects a master or a next hop; `assign`
+    and `several` select among the nodes that serve an address. The outcome of `assign` must be reported with
+    `sent_to` and `count_answers`.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class Balancing:
         peer: Callable[[str], Peer | None],
         state_of: Callable[[str], NodeLoad | None],
         weight_of: Callable[[str], float],
+        is_leaving: Callable[[str], bool] = lambda node: False,
     ) -> None:
         self._context = context
+        self._is_leaving = is_leaving
         self._peer = peer
         self._sent = SentCounts(context.settings.state)
         self._answers = AnswerRecords()
@@ -172,9 +175,9 @@ class Balancing:
     # --- common -------------------------------------------------------------------------------------------
 
     def _steady(self, nodes: Collection[str]) -> Collection[str]:
-        """Return the nodes that answer at present, as far as known; if there are none, all nodes."""
+        """Return the nodes that answer at present and stay, as far as known; if there are none, all nodes."""
         steady = [node for node in nodes if (peer := self._peer(node)) is None or not peer.suspect]
-        return steady or nodes
+        return [node for node in steady if not self._is_leaving(node)] or steady or nodes
 
     def _candidate(
         self, node: str, outstanding: int, latency: float, sent: float, consumers: int = 0

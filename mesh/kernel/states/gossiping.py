@@ -130,6 +130,14 @@ class Gossiping(Component):
             return None
         return known.state.load, self._context.clock.now - known.heard, known.state.ram_free
 
+    def is_leaving(self, name: str) -> bool:
+        """Return whether a node is drained with its clients, as far as this node knows."""
+        if name == self._context.me.name:
+            return self._context.leaving.is_on
+        peer = self._neighbours.named(name)
+        known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
+        return known is not None and known.state.leaving
+
     def behind(self, stamp: int) -> list[str]:
         """Return the names of the nodes that are known to have weights older than `stamp`."""
         known = self.gossip.known.values()

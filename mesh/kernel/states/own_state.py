@@ -68,6 +68,7 @@ class OwnState:
             request_failed=rates["request_failures"] or 0, served=rates["served"] or 0,
             queued=int(figures["queue_messages"]), consumers=int(figures["queue_consumers"]),
             machine=sample.machine, room=int(figures["client_room"]),
+            leaving=self._context.leaving.is_on,
         )  # fmt: skip
 
     def _rates(self, figures: dict[str, int | float]) -> dict[str, float]:

@@ -147,6 +147,7 @@ class Clients(Component):
         conn.owner = session.stream
         session.attach(conn, says_again=not h.boot_seen or DURABLE in conn.speaks)
         session.user, session.is_named = conn.user, h.named
+        session.is_operator = OPERATOR in h.speaks
         known = h.boot_seen == self._context.me.boot and session.outlet.can_resume(h.have)
         if not known:
             session.outlet.restart()

@@ -43,6 +43,7 @@ class Session:
         self.conn: Conn | None = None
         self.user: str | None = None  # key of its connection; None = none since the start
         self.is_named = False  # the client's name was chosen by its user
+        self.is_operator = False  # a command for this node, which must not move to another one
         self.has_spoken = False  # it has sent a command
         self.feeds: dict[int, Feed] = {}
         self.ended: dict[int, Ended] = {}  # ended subscriptions, until it confirms

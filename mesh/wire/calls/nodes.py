@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from mesh.wire.calls.ask import Ask, AskPage, Name, QueueName
@@ -172,6 +174,17 @@ class AskRulesPut(Ask, frozen=True, kw_only=True):
     row: object
     was: int
     force: bool = False
+
+
+class AskDrain(Ask, frozen=True, kw_only=True):
+    """Report, begin or cancel a drain of this node with its clients, after which it can be stopped.
+
+    Attributes:
+        do: `"look"`, `"begin"` or `"cancel"`. Cancel also ends a drain of the queues alone.
+    """
+
+    verb = "drain"
+    do: Literal["look", "begin", "cancel"] = "look"
 
 
 class AskDown(Ask, frozen=True, kw_only=True):

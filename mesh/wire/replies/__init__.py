@@ -52,7 +52,7 @@ from mesh.wire.replies.services import (
     ServerRow,
     Servers,
 )
-from mesh.wire.replies.sessions import Collected, Resumed, SessionReleased
+from mesh.wire.replies.sessions import Collected, LeftRow, NodeDrained, Resumed, SessionReleased
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
 from mesh.wire.replies.topics import (
     Address,
@@ -95,8 +95,10 @@ __all__ = [
     "Hops",
     "Info",
     "Late",
+    "LeftRow",
     "Located",
     "MovedOn",
+    "NodeDrained",
     "NodeRow",
     "NodeRows",
     "Opened",

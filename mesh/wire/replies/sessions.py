@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from mesh.wire.replies.topics import Values
 from mesh.wire.replies.value import ReplyValue
 
@@ -42,3 +44,41 @@ class SessionReleased(ReplyValue, frozen=True, kw_only=True):
 
     is_closed: bool = False
     left: list[bytes] = []
+
+
+class LeftRow(Struct, frozen=True, kw_only=True):
+    """Things of one kind that are still at a node that is drained.
+
+    Attributes:
+        step: Step of the drain that handles them, as in NodeDrained.
+        what: Kind of the things, as text.
+        count: Number of the things.
+        fate: `"moves"`: the drain waits for them. `"stays"`: they cannot move. `"waits"`: they wait on disk
+            for a node that is down.
+        node: Name of the node for which they wait. Empty: none.
+        why: Reason why they are left, as text.
+    """
+
+    step: str
+    what: str
+    count: int
+    fate: str
+    node: str = ""
+    why: str = ""
+
+
+class NodeDrained(ReplyValue, frozen=True, kw_only=True):
+    """The progress of a drain of a node with its clients.
+
+    Attributes:
+        drains: Whether the drain has begun.
+        step: `"staying"` (no drain), `"closed"`, `"quiet"`, `"clients"`, `"queues"`, `"outbound"`, `"log"` or
+            `"done"`.
+        is_complete: Whether nothing is left but messages for nodes that are down.
+        left: Rows of what is left, in the order of the steps, at most 256.
+    """
+
+    drains: bool = False
+    step: str = "staying"
+    is_complete: bool = False
+    left: list[LeftRow] = []

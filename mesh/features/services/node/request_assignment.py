@@ -74,6 +74,8 @@ class RequestAssignment:
                 address.drop(work)
                 self._replies.refuse_work(work, LATE, "The request expired before a server accepted it.")
                 continue
+            if self._context.leaving.is_quiet:
+                return
             count = work.envelope.count
             shares = shared_out(address.ready(work.requester), count - work.at)
             if not shares:

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from mesh.errors import BadArgument, LocalError, RemoteError
 from mesh.features.services.model.work import QueuedRequests, ServedAddress, Server, works_of
+from mesh.features.services.node.departed import DepartedAddresses
 from mesh.features.services.node.request_assignment import RequestAssignment
 from mesh.features.services.node.serving_replies import FULL, LOST, NOBODY, ServingReplies
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.component import Component, DeliverySource, Share
 from mesh.kernel.context.conn import Conn
-from mesh.kernel.context.facts import Hearing, InboundClosed, on_fact
+from mesh.kernel.context.facts import Hearing, InboundClosed, LeavingChanged, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.presence.members import GroupMembers
 from mesh.kernel.presence.presence import Presence
@@ -50,6 +51,7 @@ class ServedAddresses(Component):
         self._of: dict[Session, dict[int, tuple[ServedAddress, Server]]] = {}  # by subscription number
         self._replies = ServingReplies(context, back)
         self._assignment = RequestAssignment(context, self._replies)
+        self._departed = DepartedAddresses(context)
         self._epoch = 0
         self._served = 0  # messages settled without a reply
 
@@ -66,6 +68,7 @@ class ServedAddresses(Component):
         return (
             on_fact(SessionAway, lambda fact: self._gone(fact.session)),
             on_fact(InboundClosed, lambda _: self._ping_all()),
+            on_fact(LeavingChanged, lambda _: self._on_leaving()),
         )
 
     def figures(self) -> dict[str, int | float]:
@@ -95,6 +98,8 @@ class ServedAddresses(Component):
         address = self.addresses.get(name)
         if address is None:
             return 0
+        if address in self._departed:
+            return 1
         return len(address.servers) if is_ours else address.consumers
 
     # --- registration -----------------------------------------------------------------------------------
@@ -150,6 +155,7 @@ class ServedAddresses(Component):
         elif not (command.local_only or address.consumers):
             self._presence.check_room((ADDRESS, name))
         self.addresses[name] = address
+        self._departed.take_back(address)
         self._epoch += 1
         key = feed_key(session.stream, command.subscription)
 
@@ -170,7 +176,9 @@ class ServedAddresses(Component):
         """
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
-        self._announce_address(address)
+        is_kept = not address.servers and self._departed.add_address(address)
+        if not is_kept:
+            self._announce_address(address)
         session.outlet.drop_slices(server)
         for run in reversed(server.holding.take_all()):
             last = run.tag + run.n - 1
@@ -184,6 +192,11 @@ class ServedAddresses(Component):
             self._replies.skip(
                 work, at, LOST, f"{server.name} stopped serving before it accepted the message."
             )
+        if not is_kept:
+            self._refuse_unserved(address)
+
+    def _refuse_unserved(self, address: ServedAddress) -> None:
+        """Refuse the messages that no consumer here can get, and forget an address without consumers."""
         for work in address.waiting_work():
             if not address.ready(work.requester):
                 address.drop(work)
@@ -195,6 +208,12 @@ class ServedAddresses(Component):
         else:
             del self.addresses[address.name]
             self._assignment.forget_address(address)
+
+    def _on_leaving(self) -> None:
+        """Schedule all addresses, whose consumers get nothing, or get messages again."""
+        for address in self.addresses.values():
+            self._assignment.schedule(address)
+        self._context.clock.wake(self._context.clock.now)
 
     def _gone(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
@@ -225,7 +244,8 @@ class ServedAddresses(Component):
         work = QueuedRequests(self._as_delivered(envelope), requester, until, self._context.clock.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(requester) if address is not None else []
-        if address is None or not ready:
+        is_departed = address in self._departed and not work.is_for_all
+        if address is None or not (ready or is_departed):
             self._replies.refuse_work(
                 work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._context.me.name}."
             )
@@ -262,6 +282,9 @@ class ServedAddresses(Component):
 
     def tick(self) -> None:
         self._back.tick()
+        for address in self._departed.take_due():
+            self._announce_address(address)
+            self._refuse_unserved(address)
 
     def on_second(self) -> None:
         self._assignment.retry_waiting()

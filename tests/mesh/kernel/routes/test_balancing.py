@@ -79,6 +79,17 @@ def test_the_strategy_sees_how_much_a_node_counts(context: NodeContext, strategy
     assert [candidate.weight for candidate in strategy.shown] == [2.5, 1.0]
 
 
+def test_a_node_that_is_drained_is_chosen_only_if_all_are(context: NodeContext, strategy: Last) -> None:
+    leaving = {"c"}
+    balancing = Balancing(
+        context, strategy, lambda node: None, lambda node: None, lambda node: 1.0, leaving.__contains__
+    )
+    assert balancing.choose(ABC, None) == "b"
+    assert balancing.assign("calc", {"a": 1, "c": 1}, 2) == {"a": 2}
+    leaving.update(ABC)
+    assert balancing.choose(ABC, None) == "c"
+
+
 def test_own_choices_count_until_the_node_can_have_said_so(
     balancing: Balancing, strategy: Last, context: NodeContext
 ) -> None:

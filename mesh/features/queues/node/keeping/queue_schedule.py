@@ -93,7 +93,8 @@ class QueueSchedule:
                 if self._others:
                     self._around.distribute_new(queue)
                 queue.fresh = []
-            if not self.is_leaving or self._around.stays(queue):
+            is_quiet = self._context.leaving.is_quiet
+            if not is_quiet and (not self.is_leaving or self._around.stays(queue)):
                 queue.giving.give_out()
             if queue.drops_oldest:
                 self._overflow.enforce_bound(queue)  # after delivery

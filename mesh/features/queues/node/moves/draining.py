@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from typing import Any
@@ -19,7 +20,9 @@ from mesh.features.queues.node.moves.stocks import Stocks
 from mesh.features.queues.node.transfers.moving import Moving
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.facts import Hearing, LeavingChanged, on_fact
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.kernel.context.leaving import Fate, Left, Step
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.pages import NAMES
 from mesh.kernel.routes.nodes import Nodes
@@ -79,8 +82,36 @@ class Draining(Component):
             self._turn(False)
             self._report_event("drain is finished: no message was left")
 
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(LeavingChanged, lambda _: self._on_leaving()),)
+
+    def _on_leaving(self) -> None:
+        """Begin or end with a drain of the whole node, and schedule the queues for each of its steps."""
+        if self._context.leaving.is_on != self._queues.schedule.is_leaving:
+            self._gone = 0
+            self._turn(self._context.leaving.is_on)
+        for queue in self._queues:
+            queue.schedule()
+
+    def remains(self) -> Iterator[Left]:
+        waiting, stays = Counter[str](), 0
+        for queue in self._queues:
+            messages = queue.part.backlog.messages
+            if messages and queue.part.terms.scope == "mesh":
+                waiting[next((why for _, why, _ in self._balancing.reasons(queue)), "")] += messages
+            else:
+                stays += messages
+        for why, messages in waiting.items():
+            yield Left(Step.QUEUES, "messages of queues", messages, why=why)
+        if stays:
+            yield Left(Step.QUEUES, "messages of queues of this node alone", stays, Fate.STAYS)
+
     def _drain(self, asked: IncomingCall[AskQueueDrain]) -> None:
         do, who = asked.ask.do, asked.doer
+        if do == "cancel" and self._context.leaving.is_on:
+            what = f"{self._context.me.name} is being drained with its clients."
+            hint = f"`mesh drain --cancel --url {self._context.me.name}` ends the whole drain."
+            raise LocalError(what, hint=hint, code="NODE_DRAINING")
         if do == "begin" and not self._queues.schedule.is_leaving:
             self._check()
             self._gone = 0

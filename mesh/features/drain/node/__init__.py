@@ -1,0 +1,1 @@
+"""The components that empty a node before it stops."""

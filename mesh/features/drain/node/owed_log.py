@@ -1,0 +1,46 @@
+"""Counts what the peers of a drained node are owed of its log."""
+
+# Law: during LOG, a peer is owed what it was owed when the step began. Newer messages are on disk, and the
+#      peer receives them after the restart.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, LeavingChanged, on_fact
+from mesh.kernel.context.leaving import Fate, Left, Step
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.nodes import Nodes
+from mesh.routing.feed import Feed
+
+
+class OwedLog(Component):
+    """Component that reports the messages which peers have not received yet."""
+
+    def __init__(self, context: NodeContext, nodes: Nodes, peers: dict[bytes, Peer]) -> None:
+        self._context = context
+        self._nodes = nodes
+        self._peers = peers
+        self._until: dict[bytes, int] = {}  # by uuid: messages matched when LOG began
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(LeavingChanged, lambda _: self._on_leaving()),)
+
+    def _on_leaving(self) -> None:
+        self._until.clear()
+        if self._context.leaving.step >= Step.LOG:
+            self._until.update((uuid, feed.matched) for uuid, _, feed in self._feeds())
+
+    def _feeds(self) -> Iterator[tuple[bytes, str, Feed]]:
+        for uuid, peer in self._peers.items():
+            if peer.begun is not None:
+                yield uuid, peer.node.name, peer.begun.feed
+
+    def remains(self) -> Iterator[Left]:
+        for uuid, name, feed in self._feeds():
+            newer = feed.matched - self._until.get(uuid, feed.matched)
+            if (owed := feed.pending - newer) > 0:
+                fate = Fate.MOVES if self._nodes.is_alive(name) else Fate.WAITS
+                yield Left(Step.LOG, "messages of the log", owed, fate, name)

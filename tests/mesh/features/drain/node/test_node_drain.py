@@ -1,0 +1,355 @@
+"""A node is drained with its clients: all move without an error, and what is left is named."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import mesh.testing
+from mesh.client.core import client_handshake
+from mesh.errors import LocalError
+from mesh.features.drain.node import redirecting
+from mesh.features.drain.node.redirecting import EMPTY, PATIENCE, TRIES
+from mesh.features.services.node.departed import HOLD
+from mesh.kernel.context.leaving import LIMITS, Step
+from mesh.wire.limits import OPERATOR, VISITS
+from tests.mesh.features.drain.node.emptied import NODES, Emptied, Working, home, refused
+
+STEPS = [step for step in Step if step is not Step.STAYING]
+
+
+def play(scenario: Callable[[Emptied], Awaitable[None]], nodes: list[str] | None = None) -> None:
+    async def within() -> None:
+        names = nodes or NODES
+        rules = {"ibis": ["NEWS"]} if "ibis" in names else ""
+        async with mesh.testing.Mesh(names, rules=rules, clock="virtual") as m:
+            it = Emptied(m)
+            await it.until(it.is_heard)
+            await scenario(it)
+
+    asyncio.run(within())
+
+
+def test_all_clients_move_while_they_work_and_nothing_is_lost_repeated_or_refused() -> None:
+    async def scenario(it: Emptied) -> None:
+        work = Working(it.m, "heron")
+        async with work.at_work():
+            await it.m.pass_time(0.5)
+            before = work.replies
+            found = await it.drained("heron")
+            assert found.is_complete and found.left == []
+            places = {name: home(client) for name, client in work.clients.items()}
+            assert set(places.values()) <= {"stork", "ibis"}, places
+            await it.m.pass_time(1)
+            assert work.replies > before + 10
+        await it.until(lambda: len(work.got) == work.published and len(set(work.jobs)) == work.queued)
+        assert work.errors == []
+        assert work.got == list(range(work.published))
+        assert len(work.jobs) == work.queued, "no job came twice"
+
+    play(scenario)
+
+
+def test_a_client_leaves_at_once_without_the_waits_of_a_lost_node() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            it.ask("heron", "begin")
+            await it.until(lambda: it.step("heron") >= Step.CLIENTS)
+            begun = it.m.time
+            await it.until(lambda: home(joe) in ("stork", "ibis"))
+            assert it.m.time - begun <= 0.5
+
+    play(scenario)
+
+
+def test_a_drained_node_accepts_no_new_client_and_names_others_until_the_drain_is_canceled() -> None:
+    async def scenario(it: Emptied) -> None:
+        it.ask("heron", "begin")
+        async with it.m.connect("heron", client="joe") as joe:
+            assert home(joe) in ("stork", "ibis")
+        await it.until(lambda: it.parts("stork").gossiping.is_leaving("heron"))
+        await it.m.pass_time(2)
+        stork = it.parts("stork")
+        heron = it.parts("heron").context.me.uuid
+        assert heron not in stork.room._with_room(), "other nodes send it no clients"
+        it.ask("heron", "cancel")
+        async with it.m.connect("heron", client="joe") as joe:
+            assert home(joe) == "heron"
+        await it.until(lambda: heron in stork.room._with_room())
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_drain_is_canceled_in_each_step_and_what_moved_stays_where_it_is(step: Step) -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe, it.m.connect("heron", client="ann") as ann:
+            await ann.queue("jobs").declare()
+            async with ann.serve("calc") as service, ann.queue("jobs").consume() as jobs:
+                serving = asyncio.create_task(_serve(service))
+                it.hold("heron", step)
+                it.ask("heron", "begin")
+                await it.until(lambda: it.step("heron") is step)
+                where = home(joe), home(ann)
+                assert step is Step.CLIENTS or ("heron" in where) is (step < Step.CLIENTS)
+                it.ask("heron", "cancel")
+                await it.m.pass_time(2)
+                assert it.step("heron") is Step.STAYING
+                assert not it.parts("stork").gossiping.is_leaving("heron")
+                assert step is Step.CLIENTS or (home(joe), home(ann)) == where
+                async with it.m.connect("heron", client="new") as new:
+                    assert home(new) == "heron"
+                    assert (await it.outcome(new.request("calc", b"1"))).content == b"1"
+                    await it.outcome(new.queue("jobs").put(b"job"))
+                    job = await it.outcome(anext(jobs))
+                    await job.ack()
+                serving.cancel()
+
+    play(scenario)
+
+
+async def _serve(service: Any) -> None:
+    async for request in service:
+        await request.reply(request.content)
+
+
+def test_a_call_in_progress_ends_before_its_client_leaves() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="srv") as srv, it.m.connect("stork", client="req") as req:
+            async with srv.serve("calc") as service:
+                asked = asyncio.create_task(req.request("calc", b"1", timeout=60))
+                request = await anext(service)
+                it.ask("heron", "begin")
+                await it.m.pass_time(LIMITS[Step.QUIET] - 1)
+                assert it.step("heron") is Step.QUIET and home(srv) == "heron"
+                await request.reply(b"2")
+                assert (await asked).content == b"2"
+                await it.until(lambda: home(srv) in ("stork", "ibis"), limit=3)
+
+    play(scenario)
+
+
+def test_requests_to_a_service_that_has_just_left_wait_until_it_serves_again() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="srv") as srv, it.m.connect("stork", client="req") as req:
+            async with srv.serve("calc") as service:
+                serving = asyncio.create_task(_serve(service))
+                assert (await it.outcome(req.request("calc", b"1"))).content == b"1"
+                heron = it.parts("heron")
+                heron.context.leaving.step = Step.CLIENTS
+                [session] = [each for each in heron.sessions.by_stream.values() if each.name.client == "srv"]
+                assert session.conn is not None
+                heron.context.end_connection(session.conn)
+                asked = asyncio.create_task(req.request("calc", b"2"))
+                await it.until(lambda: asked.done())
+                assert asked.result().content == b"2"
+                serving.cancel()
+
+    play(scenario)
+
+
+def test_a_service_that_does_not_come_back_is_withdrawn_after_a_second() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="srv") as srv, srv.serve("calc"):
+            it.hold("heron", Step.QUEUES)
+            it.ask("heron", "begin")
+            await it.until(lambda: home(srv) in ("stork", "ibis"))
+            await it.m.pass_time(HOLD + 0.2)
+            assert it.parts("heron").presence.own == {}
+
+    play(scenario)
+
+
+def test_consumers_get_nothing_from_the_second_step_on_until_the_drain_is_canceled() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            await joe.queue("own").declare(scope="node")
+            async with joe.queue("own").consume() as jobs:
+                it.hold("heron", Step.QUIET)
+                it.ask("heron", "begin")
+                await it.until(lambda: it.step("heron") is Step.QUIET)
+                await it.outcome(joe.queue("own").put(b"1"))
+                taking = asyncio.ensure_future(anext(jobs))
+                await it.m.pass_time(2)
+                assert not taking.done()
+                it.ask("heron", "cancel")
+                await it.until(taking.done, limit=3)
+                await taking.result().ack()
+
+    play(scenario)
+
+
+def test_a_client_that_does_not_answer_is_disconnected_and_named_when_it_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="deaf") as deaf:
+            monkeypatch.setattr(deaf._shell.core.departing, "on_bye", lambda bye: True)
+            it.ask("heron", "begin")
+            await it.until(lambda: it.step("heron") is Step.CLIENTS)
+            await it.m.pass_time(PATIENCE - 1)
+            assert it.step("heron") is Step.CLIENTS and home(deaf) == "heron"
+            [row] = [row for row in it.ask("heron").left if row.step == "clients"]
+            assert (row.count, row.fate) == (1, "moves")
+            await it.until(lambda: it.step("heron") is Step.DONE, TRIES * (PATIENCE + EMPTY + 1))
+            found = it.ask("heron")
+            assert [(row.fate, row.why) for row in found.left] == [("stays", redirecting.BACK)]
+            assert not found.is_complete
+
+    play(scenario)
+
+
+def test_a_client_of_an_earlier_release_keeps_its_node_and_is_named() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="old") as old:
+            [session] = it.parts("heron").sessions.by_stream.values()
+            assert session.conn is not None
+            session.conn.speaks -= {VISITS}
+            found = await it.drained("heron")
+            assert home(old) == "heron" and not found.is_complete
+            assert [(row.what, row.fate, row.why) for row in found.left] == [
+                ("clients", "stays", redirecting.OLD)
+            ]
+
+    play(scenario)
+
+
+def test_a_command_of_the_operator_stays_and_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(it: Emptied) -> None:
+        monkeypatch.setattr(client_handshake, "marks", lambda: (OPERATOR,))
+        async with it.m.connect("heron", client="admin") as admin:
+            found = await it.drained("heron")
+            assert home(admin) == "heron" and found.left == []
+
+    play(scenario)
+
+
+def test_a_client_that_reaches_no_other_node_comes_back_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            choice = joe._shell.core.line.choice
+            monkeypatch.setattr(choice, "_may_visit", lambda place: False)
+            found = await it.drained("heron")
+            assert home(joe) == "heron"
+            assert [(row.fate, row.why) for row in found.left] == [("stays", redirecting.BACK)]
+            assert TRIES == 3
+
+    play(scenario)
+
+
+def test_what_waits_for_a_node_that_is_down_is_named_and_the_drain_is_complete() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            it.m.kill("ibis")
+            publishing = [
+                asyncio.create_task(joe.publish("k", b"%d" % n, domain="NEWS", persistent=True))
+                for n in range(3)
+            ]
+            await it.until(lambda: it.parts("heron").context.figures()["tailed_back"] == 3)
+            found = await it.drained("heron")
+            assert found.is_complete, found
+            assert {
+                (row.step, row.count, row.fate, row.node) for row in found.left if row.step == "outbound"
+            } == {("outbound", 3, "waits", "ibis")}
+            for task in publishing:
+                task.cancel()
+
+    play(scenario)
+
+
+def test_what_a_node_that_is_down_is_owed_of_the_log_is_named() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("stork", client="sub") as sub, it.m.connect("heron", client="pub") as pub:
+            async with sub.subscribe("k"):
+                it.m.kill("stork")
+                for n in range(3):
+                    await pub.publish("k", b"%d" % n, persistent=True)
+                found = await it.drained("heron")
+                assert found.is_complete
+                rows = [(row.count, row.fate, row.node) for row in found.left if "log" in row.what]
+                assert rows == [(3, "waits", "stork")]
+
+    play(scenario)
+
+
+def test_messages_of_queues_of_the_node_alone_stay_and_are_named() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            await joe.queue("own").declare(scope="node")
+            await joe.queue("own").put(b"1")
+            await joe.queue("jobs").declare()
+            await joe.queue("jobs").put(b"1")
+            found = await it.drained("heron")
+            assert [(row.step, row.count, row.fate) for row in found.left] == [("queues", 1, "stays")]
+            assert not found.is_complete
+
+    play(scenario)
+
+
+def test_a_client_that_moved_ends_its_session_at_all_nodes_when_it_closes() -> None:
+    async def scenario(it: Emptied) -> None:
+        joe = it.m.connect("heron", client="joe")
+        async with joe, joe.subscribe("k", domain="NEWS"):
+            await it.drained("heron")
+            assert home(joe) in ("stork", "ibis")
+        await it.until(lambda: not any(it.parts(name).sessions.by_stream for name in NODES), limit=5)
+
+    play(scenario)
+
+
+def test_the_only_node_is_not_drained() -> None:
+    async def scenario(it: Emptied) -> None:
+        with refused("NO_OTHER_NODE") as found:
+            it.ask("heron", "begin")
+        assert "mesh down" in found[0].hint and it.step("heron") is Step.STAYING
+
+    play(scenario, ["heron"])
+
+
+def test_no_client_is_sent_to_a_node_that_is_drained_too_and_the_last_node_refuses() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            await it.drained("stork")
+            heron, stork = it.parts("heron"), it.parts("stork").context.me.uuid
+            await it.until(lambda: stork not in heron.room._with_room(), limit=5)
+            await it.drained("heron")
+            assert home(joe) == "ibis"
+            await it.until(lambda: it.parts("ibis").gossiping.is_leaving("heron"), limit=3)
+            with refused("NO_OTHER_NODE") as found:
+                it.ask("ibis", "begin")
+            assert "heron, stork" in str(found[0]) and "mesh drain --cancel --url heron" in found[0].hint
+
+    play(scenario)
+
+
+def test_a_second_drain_changes_nothing_and_a_restart_ends_it() -> None:
+    async def scenario(it: Emptied) -> None:
+        await it.drained("heron")
+        since = it.parts("heron").context.leaving.since
+        assert it.ask("heron", "begin").is_complete
+        assert it.parts("heron").context.leaving.since == since
+        it.m.kill("heron")
+        it.m.start("heron")
+        await it.m.pass_time(5)
+        assert it.step("heron") is Step.STAYING
+        async with it.m.connect("heron", client="joe") as joe:
+            assert home(joe) == "heron"
+
+    play(scenario)
+
+
+def test_only_a_drain_of_the_queues_is_canceled_by_its_own_verb() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            assert (await joe.call("queue_drain", do="begin"))["drains"]
+            it.ask("heron", "cancel")
+            await it.m.pass_time(0.1)
+            assert not (await joe.call("queue_drain", do="look"))["drains"]
+            it.ask("heron", "begin")
+            with pytest.raises(LocalError, match="NODE_DRAINING"):
+                await joe.call("queue_drain", do="cancel")
+
+    play(scenario)
