@@ -1,4 +1,4 @@
-"""`mesh drain`: moves all queued messages of a node to other nodes, so that it can be stopped."""
+"""`mesh drain`: moves the queued messages of a node, or all that it has, so that it can be stopped."""
 
 import time
 
@@ -7,23 +7,39 @@ from msgspec import to_builtins
 
 from mesh import sync
 from mesh.cli import options
+from mesh.cli.drain_node import ask_node, drain, tell_look
 from mesh.cli.options import count, print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import LocalError, MeshTimeout
 from mesh.printable import harmless, typed
-from mesh.wire.replies import Drain, read_result
+from mesh.wire.replies import Drain, NodeDrained, read_result
 
 PAUSE, SAYS = 0.2, 2.0  # s between two questions, and between two lines
 
 
 @click.command("drain")
+@click.option("--clients", is_flag=True, help="Move the clients of the node, too, and empty its buffers.")
+@click.option(
+    "--then", metavar="COMMAND", help="Run COMMAND in a shell when the node is empty. Needs --clients."
+)
 @click.option("--cancel", is_flag=True, help="End the drain. Messages that have moved stay where they are.")
 @click.option("--look", is_flag=True, help="Only print the progress: start nothing and wait for nothing.")
 @options.wait
 @options.as_json
 @options.url
-def command(cancel: bool, look: bool, wait: float | None, as_json: bool, url: str | None) -> int:
+def command(
+    clients: bool,
+    then: str | None,
+    cancel: bool,
+    look: bool,
+    wait: float | None,
+    as_json: bool,
+    url: str | None,
+) -> int:
     """Move all queued messages of a node to other nodes, and wait until nothing is left.
+
+    With --clients, the node accepts no new clients, calls in progress end, its clients go to other nodes,
+    and its buffers empty. Messages for nodes that are down stay on its disk. The exit code is that of --then.
 
     The node accepts no messages from other nodes. Its consumers receive only messages that cannot move.
     Ctrl-C and --wait end only the waiting. Exit code 1: messages are left in queues that exist only at that
@@ -31,9 +47,17 @@ def command(cancel: bool, look: bool, wait: float | None, as_json: bool, url: st
     """
     if cancel and look:
         raise click.UsageError("Give either --cancel or --look, not both.")
+    if then and (not clients or cancel or look):
+        raise click.UsageError("--then needs --clients, without --cancel and --look.")
     limit = None if wait is None else time.monotonic() + wait
+    if clients and not (cancel or look):
+        return drain(url, limit, then or "", as_json)
     with sync.connect(url) as m:
         name = m.call("info")["name"]
+        if cancel or look:
+            of_node = _of_node(m, "cancel" if cancel else "look")
+            if look and of_node is not None and of_node.drains:
+                return tell_look(name, of_node, as_json)
         found = _asked(m, "cancel" if cancel else "look" if look else "begin")
         if not (cancel or look):
             options.tell_of_connection(m)
@@ -43,6 +67,16 @@ def command(cancel: bool, look: bool, wait: float | None, as_json: bool, url: st
     else:
         _tell(name, found)
     return 0 if cancel or (found.drains and not (found.left or found.stay)) else 1
+
+
+def _of_node(m: sync.Client, do: str) -> NodeDrained | None:
+    """Ask about a drain with clients; `None` if the node is of an earlier release."""
+    try:
+        return ask_node(m, do)
+    except LocalError as error:
+        if error.code == "UNKNOWN_VERB":
+            return None
+        raise
 
 
 def _asked(m: sync.Client, do: str) -> Drain:

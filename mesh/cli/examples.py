@@ -3,7 +3,11 @@
 EXAMPLES = {
     "up": ["mesh up --id heron", "mesh up --config mesh.toml --log-level debug"],
     "down": ["mesh down --url heron"],
-    "drain": ["mesh drain --url heron", "mesh drain --url heron --look"],
+    "drain": [
+        "mesh drain --url heron",
+        "mesh drain --url heron --look",
+        "mesh drain --url heron --clients --then 'systemctl restart mesh@heron'",
+    ],
     "ls": ["mesh ls", "mesh ls --addresses 'calc/#' --json", "mesh ls --sites", "mesh ls --tree NEWS"],
     "top": ["mesh top", "mesh top --once --url heron"],
     "info": ["mesh info --url heron --json"],

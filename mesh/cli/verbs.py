@@ -4,7 +4,7 @@ SECTIONS = {
     "Nodes": {
         "up": "Start a node here, in the foreground.",
         "down": "Stop a node.",
-        "drain": "Move queued messages to other nodes.",
+        "drain": "Move queued messages and clients to other nodes.",
         "ls": "List the nodes.",
         "top": "Show all nodes and their load, live.",
         "info": "Print a node's identity and counters.",
