@@ -8,6 +8,7 @@ EXAMPLES = {
         "mesh drain --url heron --look",
         "mesh drain --url heron --clients --then 'systemctl restart mesh@heron'",
     ],
+    "upgrade": ["mesh upgrade --check", "mesh upgrade --check --json"],
     "ls": ["mesh ls", "mesh ls --addresses 'calc/#' --json", "mesh ls --sites", "mesh ls --tree NEWS"],
     "top": ["mesh top", "mesh top --once --url heron"],
     "info": ["mesh info --url heron --json"],

@@ -14,6 +14,7 @@ SECTIONS = {
         "metrics": "Print a node's metrics for Prometheus.",
         "service": "Run a node as a systemd service.",
         "backup": "Back up and restore a node.",
+        "upgrade": "Plan the restarts of an upgrade.",
         "peer": "Manage addresses of other nodes.",
         "node": "Allow and deny nodes, mesh-wide.",
     },

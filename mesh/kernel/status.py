@@ -29,6 +29,7 @@ from mesh.reasons.undelivered import is_about
 from mesh.reasons.what import What
 from mesh.values import messages
 from mesh.wire.calls import AskEvents, AskInfo, AskNodes, AskPeers, AskWhere
+from mesh.wire.limits import VISITS
 from mesh.wire.replies import (
     Address,
     Depth,
@@ -151,6 +152,7 @@ class Status(Component):
             rtt=0.0,
             age=0.0,
             tailback=self._tailback.depth(me.name),
+            moves=True,
             **asdict(self._gossiping.described(me.uuid)),
         )
 
@@ -169,6 +171,7 @@ class Status(Component):
             rtt=0.0 if is_gone else peer.rtt,
             age=self._context.clock.now - member.heard,
             tailback=self._tailback.depth(member.name),
+            moves=VISITS in peer.speaks if peer.speaks else None,
             **asdict(self._gossiping.described(member.uuid)),
         )
 

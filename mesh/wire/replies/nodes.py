@@ -77,6 +77,7 @@ class NodeRow(Gossiped, frozen=True, kw_only=True):
         rtt: Round-trip time, in s. 0: not measured.
         age: Seconds since its last message.
         tailback: Messages that wait here for it.
+        moves: Whether its clients can move to other nodes. `nil`: not known.
     """
 
     name: str
@@ -90,6 +91,7 @@ class NodeRow(Gossiped, frozen=True, kw_only=True):
     rtt: float
     age: float
     tailback: Depth
+    moves: bool | None = None
 
 
 class NodeRows(ReplyValue, frozen=True, kw_only=True):
