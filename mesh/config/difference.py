@@ -141,7 +141,7 @@ def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
     before = {record.name: record for record in old.nodes}
     for record in new.nodes:
         known = before.get(record.name, NodeRecord(record.name))
-        names = ("address", *LINK_TIMES, "passwd")
+        names = ("address", *LINK_TIMES, "disconnect", "passwd")
         yield from (f"nodes.{record.name}.{n}" for n in names if getattr(known, n) != getattr(record, n))
 
 

@@ -24,6 +24,7 @@ NODE_KEYS: dict[str, tuple[Any, str]] = {
         name: (Annotated[float, Meta(gt=0, le=86_400)], f"Write seconds, such as {name} = 0.5.")
         for name in LINK_TIMES
     },
+    "disconnect": (bool, "Write disconnect = true or false."),
     "passwd": (str, 'Write the password of that node, such as passwd = "secret".'),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
@@ -37,7 +38,8 @@ class NodeRecord:
     """A node in the file.
 
     `address` is `None` if unknown, and `passwd` the password sent to that node. The settings of LINK_TIMES
-    are in seconds; `None` means the value in [timing].
+    are in seconds; `None` means the value in [timing]. When this node stops, a node
+    with `disconnect` drops what it holds for it.
     """
 
     name: str
@@ -49,6 +51,7 @@ class NodeRecord:
     backoff_min: float | None = None
     backoff_max: float | None = None
     forward_patience: float | None = None
+    disconnect: bool = False
 
     @property
     def times(self) -> dict[str, float]:

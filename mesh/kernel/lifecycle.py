@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mesh.kernel.context.component import PUBLISHED, TAILED_BACK, Beginning
+from mesh.kernel.context.conn import Conn
 from mesh.kernel.parts import Parts
+from mesh.kernel.peers.dialler import DISCONNECT
 from mesh.names import QUEUE, kind_of
 from mesh.operations import Image
 from mesh.wire import commands as c
@@ -53,8 +55,14 @@ class Lifecycle:
             is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
             # Another process with our identity would be considered stopped as well.
             if is_heard and (conn.role == c.CLIENT or not self._context.is_doubled):
-                self._context.out.send(conn, c.Bye("stopping", forward))
+                self._context.out.send(conn, c.Bye(self._reason(conn), forward))
         for finish in self._context.face.after_goodbyes:
             finish()
         if self._context.serves:
             self._parts.disks.commit_later()
+
+    def _reason(self, conn: Conn) -> str:
+        """Return the reason for BYE on a connection: `disconnect` where the configuration says so."""
+        peer = self._parts.neighbours.of(conn)
+        logs_off = peer is not None and peer.node.name in self._context.settings.disconnects
+        return DISCONNECT if logs_off else "stopping"

@@ -66,6 +66,7 @@ def settings_of(
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl, site=site_settings(config),
         nameservice=node.nameservice,
+        disconnects=frozenset(record.name for record in config.nodes if record.disconnect),
     )  # fmt: skip
 
 

@@ -49,6 +49,8 @@ class Bye(Command, frozen=True, tag=8):
     Attributes:
         reason: `"stopping"`: the node stops. `"replaced"`: another connection replaces this one.
             `"draining"`: the node asks a client to finish its work, and then to visit another node.
+            `"disconnect"`: the node stops, and the receiver drops what it holds for that node. A BYE of a
+            client ends its session, for any reason.
         forward: Addresses of other nodes, at most 32.
     """
 

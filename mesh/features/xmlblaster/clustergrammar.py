@@ -49,7 +49,6 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 # Parts that are accepted without effect.
 IDLE = {
     "callback": "callbacks are not dialed, because each node listens",
-    "disconnect": "a node announces its stop, and its messages wait",
     "state": "each node reports its own state",
     "queue": "waiting messages are bounded by [limits]",
     "session": "a node logs in by its name, and again as needed",

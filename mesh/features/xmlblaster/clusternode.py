@@ -45,6 +45,7 @@ class Described:
     ram_free: int | None = None  # in kB, from its <state>
     user: str | None = None  # user to log in as
     passwd: str | None = field(default=None, repr=False)
+    disconnects: bool = False  # drops what it holds for a node that stops
     nameservice: bool = False  # answers for nodes that do not know a name
 
 
@@ -90,6 +91,7 @@ class _Reader(ClusterText):
         self._login(root, found)
         for element in root.iterfind("connect//nameservice"):
             found.nameservice |= self._is_on(element)
+        found.disconnects = root.find("disconnect") is not None
         found.notes = self.notes
         return found
 

@@ -88,8 +88,7 @@ class NodeRecords:
             records[name] = replace(records[name], passwd=told.passwd)
         if property_.name != INFO:
             rules[name] = [Setting(f"nodes.{name}.master", rule, property_.origin) for rule in told.rules]
-        if told.nameservice and name == self._me:
-            self._read.settings.append(Setting("node.nameservice", True, property_.origin))
+        self._use_elements(records, told, property_.origin)
         if told.backups:
             self._backups[name] = told.backups
         self._note_ignored(property_, told)
@@ -98,8 +97,11 @@ class NodeRecords:
         """Note each part of a description that has no effect at this node."""
         if told.passwd is not None and self._me and told.user not in (None, self._me):
             self._note(property_, f"this node logs in as {self._me}, not as {told.user!r}")
-        if told.nameservice and told.name != self._me:
+        is_mine = told.name == self._me
+        if told.nameservice and not is_mine:
             self._note(property_, f"<nameservice> has an effect only at {told.name}")
+        if told.disconnects and is_mine:
+            self._note(property_, "<disconnect> has an effect only in the files of other nodes")
         ignored = told.rules if property_.name == INFO else told.addresses if property_.name == MASTER else ()
         if ignored:
             other = MASTER if property_.name == INFO else INFO
@@ -107,6 +109,14 @@ class NodeRecords:
 
     def _note(self, property_: Property, text: str) -> None:
         self._read.notes.append(f"{property_.origin}: {text}")
+
+    def _use_elements(self, records: dict[str, NodeRecord], told: Described, origin: str) -> None:
+        """Apply the elements that have an effect at the described node only, or at other nodes only."""
+        is_mine = told.name == self._me
+        if told.nameservice and is_mine:
+            self._read.settings.append(Setting("node.nameservice", True, origin))
+        if told.disconnects and not is_mine:
+            records[told.name] = replace(records[told.name], disconnect=True)
 
     def _stand_in(
         self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]

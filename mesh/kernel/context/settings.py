@@ -90,6 +90,7 @@ class Settings:
     patience: float = 1.0  # s until a publisher is warned that it waits
     # By name of a node: the times of the connection to it that differ.
     of_nodes: Mapping[str, Mapping[LinkTime, float]] = field(default_factory=dict)
+    disconnects: frozenset[str] = frozenset()  # nodes that drop what they hold for us when we stop
     seed_names: Mapping[str, str] = field(default_factory=dict)  # of the nodes expected at `seeds`
     stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); first match wins
     volatile: frozenset[str] = frozenset()  # stores in memory only; "" is the node's own

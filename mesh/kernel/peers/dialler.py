@@ -18,6 +18,7 @@ from mesh.links.table import LinkAction
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
 REPLACED = "replaced"  # reason of a BYE for one connection only
+DISCONNECT = "disconnect"  # likewise, of a node that wants nothing kept for it
 STRANGERS = 32  # dialed at the same time
 ROOM = 0.1  # s between two checks for a free place
 

@@ -60,6 +60,13 @@ class PeerLost(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class PeerLoggedOff(Fact):
+    """A peer stops, and wants nothing of what this node holds for it."""
+
+    peer: Peer
+
+
+@dataclass(frozen=True, slots=True)
 class PeerForgotten(Fact):
     """A peer was forgotten: membership no longer knows the node, and nothing is owed to it."""
 

@@ -20,9 +20,9 @@ from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import ConnEnded, Hearing, InboundClosed, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.changes import Changes
-from mesh.kernel.peers.dialler import REPLACED, Dialler
+from mesh.kernel.peers.dialler import DISCONNECT, REPLACED, Dialler
 from mesh.kernel.peers.directory import Directory
-from mesh.kernel.peers.facts import Lived, PeerJoined
+from mesh.kernel.peers.facts import Lived, PeerJoined, PeerLoggedOff
 from mesh.kernel.peers.introductions import as_introduction, as_node
 from mesh.kernel.peers.liveness import Liveness
 from mesh.kernel.peers.peer import Peer
@@ -185,6 +185,8 @@ class Neighbours(Component):
         if command.reason != REPLACED:
             self.happened(self.membership.on_goodbye(peer.node.uuid, peer.node.boot, self._context.clock.now))
             if peer.data is None:
+                if command.reason == DISCONNECT:
+                    self._context.facts.publish_fact(PeerLoggedOff(peer))
                 self._part(peer.node.uuid)
 
     def _put_off(self, left: Left, peer: Peer) -> None:

@@ -14,7 +14,7 @@ from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.records import read_record
 from mesh.kernel.delivery.router import Router
-from mesh.kernel.peers.facts import LoggedIn, LoggedOut
+from mesh.kernel.peers.facts import LoggedIn, LoggedOut, PeerLoggedOff
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.facts import RulesChanged
@@ -68,6 +68,7 @@ class PeerSubscriptions(Component):
             on_fact(LoggedOut, lambda fact: self._cut_short(fact.peer)),
             on_fact(LoggedIn, lambda fact: self._cut_short(fact.peer)),
             on_fact(RulesChanged, lambda _: self._queries.on_rules()),
+            on_fact(PeerLoggedOff, lambda fact: self._on_logged_off(fact.peer)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
@@ -94,6 +95,16 @@ class PeerSubscriptions(Component):
                 continue
             if feed.queries and feed.gone_since < lost:
                 self._queries.drop_peer(peer)
+
+    def _on_logged_off(self, peer: Peer) -> None:
+        """Drop the queries of a peer that logged off, and report that messages were kept for it."""
+        if peer.begun is None or peer.begun.feed.connected:
+            return
+        was_owed = peer.begun.feed.is_owed
+        self._queries.drop_peer(peer)
+        if was_owed:
+            text = f"{peer.node.name} logged off: the messages kept for it were discarded"
+            self._context.event("peer", text, peer.node, level="warning")
 
     # --- commands of peers ------------------------------------------------------------------------------
 

@@ -210,3 +210,10 @@ def test_any_valid_file_loads_as_it_is_written(scratch: Path, records: list[Node
         is_node = isinstance(setting.value, NodeRecord)
         wanted = f'[nodes."{setting.value.name}"]' if is_node else f'[[nodes."{setting.value.node}".master]]'
         assert lines[int(setting.origin.rpartition(":")[2]) - 1] == wanted
+
+
+def test_a_node_that_drops_all_when_this_one_stops_is_read(tmp_path: Path) -> None:
+    text = "[nodes.frodo]\ndisconnect = true\n[nodes.bilbo]\n"
+    assert [record.disconnect for record in load(written(tmp_path, text), {}, {}).nodes] == [True, False]
+    with pytest.raises(BadConfig, match="disconnect"):
+        load(written(tmp_path, '[nodes.frodo]\ndisconnect = "yes"\n'), {}, {})

@@ -39,7 +39,7 @@ def test_xpaths_that_together_take_long_are_refused(tmp_path: Path) -> None:
             "[nodes.a]\nzzz = 1",
             2,
             "unknown key 'zzz' in section [nodes.a]. Known there: address, ping, backoff_min, "
-            "backoff_max, forward_patience, passwd, master.",
+            "backoff_max, forward_patience, disconnect, passwd, master.",
         ),
         ("[nodes.a.masters]", 1, "unknown section 'masters' in section [nodes.a]. Did you mean 'master'?"),
         ("[nodes.a.b.c]", 1, "unknown section 'b' in section [nodes.a]. A name with a dot in it is quoted"),

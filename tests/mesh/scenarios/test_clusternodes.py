@@ -38,7 +38,6 @@ cluster.node[bla]=<clusternode id='bla'/>
 PASSED_OVER = (
     "address 'IOR IOR:09456087000' has another protocol",
     "<callback>: callbacks are not dialed",
-    "<disconnect>: a node announces its stop",
     "<state>: each node reports its own state",
     "unknown element <someOtherPluginfilter> in <master> is ignored",
 )

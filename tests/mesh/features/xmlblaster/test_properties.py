@@ -114,6 +114,15 @@ def test_nameservice_is_a_setting_of_the_node_that_has_it(given: tuple[str, str,
     assert any("<nameservice> has an effect only at heron" in note for note in told.notes) == (me == "frodo")
 
 
+@pytest.mark.parametrize("me", ["heron", "frodo"])
+def test_disconnect_is_a_setting_of_the_nodes_that_log_off(me: str) -> None:
+    text = "<clusternode id='heron'><disconnect/></clusternode>"
+    told = read(f"cluster.node.id={me}\ncluster.node[heron]={text}")
+    [record] = [each for each in load(None, {}, {}, properties=told.settings).nodes if each.name == "heron"]
+    assert record.disconnect is (me == "frodo")
+    assert any("<disconnect> has an effect only" in note for note in told.notes) is (me == "heron")
+
+
 @each("said", ["yes", "1", "tru", "nan"])
 def test_a_nameservice_that_is_neither_true_nor_false_is_refused_with_its_line(said: str) -> None:
     with pytest.raises(BadConfig, match=r"heron\.properties:2: <nameservice> has .*Write true or false"):
