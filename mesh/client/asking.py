@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any, TypeVar
-
-import msgspec
-from msgspec import Struct
 
 from mesh.client.content import address_of, check_destination, is_address
 from mesh.client.posting import Posting
 from mesh.client.views import Place, SitesReply, Views, place_of
-from mesh.errors import BadQuery, RemoteError
+from mesh.errors import BadQuery
 from mesh.features.where.model import readings
 from mesh.names import OTHERS, node_name
 from mesh.values import check_domain, check_key
-from mesh.wire.replies import Info, Located, NodeRow, Reason, Reasons
-
-R = TypeVar("R")
-
+from mesh.wire.replies import Info, Located, NodeRow, Reason, Reasons, ReplyValue, read_result
 
 ABSENT = ("left", "seen")
 
@@ -31,7 +24,7 @@ def is_listed(state: str, waiting: int) -> bool:
     return state not in ABSENT or waiting > 0
 
 
-class NodesReply(Struct, frozen=True):
+class NodesReply(ReplyValue, frozen=True, kw_only=True):
     """The part of a reply to "ls" that `nodes` reads."""
 
     nodes: list[NodeRow]
@@ -89,7 +82,7 @@ class Asking(Posting):
                 print(reason.is_cause, reason.hint)
         """
         arguments = {"kind": kind, "text": text, "domain": check_domain(domain or "")}
-        return _read(await self.call("why", **arguments), Reasons).reasons
+        return read_result(Reasons, await self.call("why", **arguments)).reasons
 
     async def where(self, name: str) -> Place:
         """Return the nodes that have a name. All reachable nodes are queried, for at most 2 s.
@@ -109,7 +102,7 @@ class Asking(Posting):
             print((await m.where("client/joe")).nodes)
         """
         readings(name)
-        found = _read(await self.call("locate", name=name), Located)
+        found = read_result(Located, await self.call("locate", name=name))
         return place_of(found.sightings, found.missing)
 
     async def nodes(self, *, all: bool = False) -> list[NodeRow]:
@@ -125,7 +118,7 @@ class Asking(Posting):
         Example:
             names = [node.name for node in await m.nodes()]
         """
-        nodes = _read(await self.call("ls"), NodesReply).nodes
+        nodes = read_result(NodesReply, await self.call("ls")).nodes
         return [node for node in nodes if all or is_listed(node.state, node.tailback.messages)]
 
     async def views(self) -> Views:
@@ -134,13 +127,13 @@ class Asking(Posting):
         At most 1,000 names are listed for each other site; `count` in the site's row is the total.
         """
         nodes = await self.nodes()
-        rows = _read(await self.call("sites"), SitesReply)
+        rows = read_result(SitesReply, await self.call("sites"))
         alive = [node.name for node in nodes if node.state == "alive"]
         return Views(rows.site, alive, {row.site: row for row in rows.sites})
 
     async def info(self) -> Info:
         """Return the identity of the client's node and its counters since its start, in seconds and bytes."""
-        return _read(await self.call("info"), Info)
+        return read_result(Info, await self.call("info"))
 
     async def ping(self) -> float:
         """Return the round-trip time to the node, in seconds."""
@@ -151,12 +144,3 @@ class Asking(Posting):
 
 def _routed(to: str) -> str:
     return address_of(to) if is_address(to) and to.startswith(OTHERS) else check_destination(to)
-
-
-def _read(value: Any, kind: type[R]) -> R:
-    """Convert a reply to its type, ignoring fields of later releases. Raises: RemoteError."""
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        hint = "The node may run another release. call() returns its reply unparsed."
-        raise RemoteError(f"The node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None

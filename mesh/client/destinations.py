@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import msgspec
-
 from mesh.client.views import SitesReply
-from mesh.errors import BadArgument, PublishRefused, RemoteError
+from mesh.errors import BadArgument, PublishRefused
 from mesh.mapping.xpath import read
 from mesh.names import OTHERS
-from mesh.wire.replies import ClientRows
+from mesh.wire.replies import ClientRows, read_result
 
 XPATH = "xpath:"  # prefix of an XPath over connected sessions
 EACH_SITE = f"{OTHERS}*/"  # prefix of a name in each other site
@@ -36,11 +34,11 @@ async def receivers(pattern: str, call: Ask) -> Receivers:
     `call` asks the client's node. Raises: BadXPath, BadArgument if too many sessions match, RemoteError.
     """
     if pattern.startswith(EACH_SITE):
-        rows = _read(await call("sites"), SitesReply)
+        rows = read_result(SitesReply, await call("sites"))
         return [f"{OTHERS}{row.site}/{pattern.removeprefix(EACH_SITE)}" for row in rows.sites], {}
     xpath = pattern.removeprefix(XPATH)
     read(xpath)  # for an error that shows the place
-    found = _read(await call("clients", xpath=xpath), ClientRows)
+    found = read_result(ClientRows, await call("clients", xpath=xpath))
     if found.too_many:
         what = f"More than {len(found.clients):,} sessions match the XPath {xpath!r}."
         raise BadArgument(what, hint="Nothing was sent. Select fewer, for example by @node.")
@@ -51,11 +49,3 @@ def _silent(node: str) -> PublishRefused:
     what = f"{node} did not report its clients, so matching ones there did not receive the message"
     hint = "The node is unreachable or of an earlier release: see `mesh ls`."
     return PublishRefused(f"{what}.", hint=hint, code="NODE_AWAY")
-
-
-def _read(value: Any, kind: Any) -> Any:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        hint = "The node may run another release."
-        raise RemoteError(f"The node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from mesh.client.core.known_nodes import KnownNode
 from mesh.client.core.saved_nodes import LONG_LIVED, merged, usable
 from mesh.client.way import NodeAddress
-from mesh.errors import BadName, MeshError
+from mesh.errors import MeshError
 from mesh.local.private import private_directory, state_dir, write_private
-from mesh.names import node_name
-from mesh.security.keyfiles import clusters
+from mesh.security.keyfiles import clusters, mesh_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +40,7 @@ def mesh_of(cluster: str | None, environ: Mapping[str, str]) -> str:
 
 def read_list(cluster: str, environ: Mapping[str, str]) -> list[KnownNode]:
     """Return the saved nodes of a mesh; none without a file. Raises: DamagedList, BadName."""
-    path = _path(cluster, environ)
+    path = mesh_path(state_dir(environ), cluster, "clients")
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -62,7 +61,7 @@ def save_list(
     The file is left alone if another client writes it now, or has added the same nodes within a minute.
     Raises: OSError, MeshError.
     """
-    path = _path(cluster, environ)
+    path = mesh_path(state_dir(environ), cluster, "clients")
     private_directory(path.parent, "Set MESH_STATE_DIR to a directory that you own.")
     with _alone(path.parent) as is_alone:
         if not is_alone:
@@ -109,12 +108,6 @@ class NodeList:
             save_list(cluster, nodes, has_own, self._way.environ, wall)
         except (MeshError, OSError) as error:
             report(KIND, f"the list of nodes was not saved: {error}")
-
-
-def _path(cluster: str, environ: Mapping[str, str]) -> Path:
-    if node_name(cluster) in (".", ".."):
-        raise BadName(f"{cluster!r} is not the name of a mesh.")
-    return state_dir(environ) / "clients" / f"{cluster}.json"
 
 
 def _age(path: Path) -> float:

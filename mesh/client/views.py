@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mesh.wire.replies import Sighting, SiteRow
+from mesh.wire.replies import ReplyValue, Sighting, SiteRow
 
 __all__ = ["Place", "Sighting", "SiteRow", "SitesReply", "Views", "place_of"]
 
 
-class SitesReply(Struct, frozen=True):
+class SitesReply(ReplyValue, frozen=True, kw_only=True):
     """The part of a reply to "sites" that `views` reads."""
 
     site: str

@@ -83,8 +83,8 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return "NodeKeys()"
 
 
-def mesh_path(state: Path, cluster: str) -> Path:
-    """Return the path of a mesh's keys. Raises: BadName."""
+def mesh_path(state: Path, cluster: str, folder: str = "keys") -> Path:
+    """Return the path of a mesh's keys, or of its file in another folder. Raises: BadName."""
     try:
         name = node_name(cluster)
     except BadName as error:
@@ -92,7 +92,7 @@ def mesh_path(state: Path, cluster: str) -> Path:
     if name in (".", ".."):
         what = f"{cluster!r} cannot be the name of a mesh, because it is also the name of a directory."
         raise BadName(what, hint="Choose another name.")
-    return state / "keys" / f"{cluster}.json"
+    return state / folder / f"{cluster}.json"
 
 
 def clusters(state: Path) -> list[str]:
