@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from mesh.kernel.access.authenticator import SOFTWARE, Authenticator
+from mesh.kernel.access.authenticator import Authenticator, hello_of
 from mesh.kernel.client_room import ClientRoom
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.conn import Conn
@@ -27,7 +27,6 @@ from mesh.kernel.subscribers.facts import HolderGone, HolderLives
 from mesh.kernel.subscribers.session import Session
 from mesh.printable import count
 from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
-from mesh.wire.limits import VERSION_MIN
 from mesh.wire.spoken import OF_VERSION_1
 
 
@@ -105,19 +104,11 @@ class Admission(Component):
         role = self._roles.get(conn.role)
         if role is not None:
             return role.greet(conn)
-        peer, s = self._neighbours.of(conn), self._context.settings
-        hello = Hello(
-            (VERSION_MIN, s.wire_version),
-            conn.role,
-            s.cluster,
-            conn.nonce,
-            node=self._context.me,
-            software=SOFTWARE,
-            passwd=s.keyring.passwds.get(peer.node.name, "") if peer and s.keyring else "",
+        peer, keyring = self._neighbours.of(conn), self._context.settings.keyring
+        hello = replace(
+            hello_of(self._context, conn, conn.role),
+            passwd=keyring.passwds.get(peer.node.name, "") if peer and keyring else "",
             alive=self._neighbours.membership.count,
-            process=self._context.process,
-            speaks=self._context.face.features,
-            wall=self._context.clock.believed,
         )
         return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
 

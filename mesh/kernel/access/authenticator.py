@@ -16,11 +16,26 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.loglevels import ACCESS
 from mesh.printable import harmless
 from mesh.wire.commands import CLIENT, RELAY, Challenge, Hello, Refuse, Welcome
-from mesh.wire.limits import KIB
+from mesh.wire.limits import KIB, VERSION_MIN
 
 LONGEST = 300  # characters of a reason
 PENDING = 4 * KIB  # bytes of a message before admission
 SOFTWARE = "heronry 0.1.0"
+
+
+def hello_of(context: NodeContext, conn: Conn, role: str) -> Hello:
+    """Return the HELLO of this node for a dialed connection, with the fields that all roles have."""
+    return Hello(
+        (VERSION_MIN, context.settings.wire_version),
+        role,
+        context.settings.cluster,
+        conn.nonce,
+        node=context.me,
+        software=SOFTWARE,
+        process=context.process,
+        speaks=context.face.features,
+        wall=context.clock.believed,
+    )
 
 
 class Authenticator:

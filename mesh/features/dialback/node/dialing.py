@@ -15,7 +15,7 @@ from mesh.errors import LocalError
 from mesh.features.dialback.model import Outcome
 from mesh.flow.bounded import Bounded
 from mesh.flow.seldom import Seldom
-from mesh.kernel.access.authenticator import SOFTWARE
+from mesh.kernel.access.authenticator import hello_of
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import ConnEnded, Hearing, on_fact
@@ -26,7 +26,7 @@ from mesh.kernel.peers.dialler import Dialler
 from mesh.kernel.peers.peer import Peer
 from mesh.wire.calls import AskDialBack
 from mesh.wire.commands import Hello, Introduction, Refuse, Welcome
-from mesh.wire.limits import DIAL_BACK, VERSION_MIN
+from mesh.wire.limits import DIAL_BACK
 from mesh.wire.replies import DialedBack
 
 PATIENCE = 3.0  # s until a dial without an answer is given up
@@ -100,18 +100,7 @@ class DialingBack(Component):
             )
 
     def greet(self, conn: Conn) -> Hello:
-        s = self._context.settings
-        return Hello(
-            (VERSION_MIN, s.wire_version),
-            DIAL_BACK,
-            s.cluster,
-            conn.nonce,
-            node=self._context.me,
-            software=SOFTWARE,
-            process=self._context.process,
-            speaks=self._context.face.features,
-            wall=self._context.clock.believed,
-        )
+        return hello_of(self._context, conn, DIAL_BACK)
 
     def on_welcomed(self, conn: Conn, welcome: Welcome) -> None:
         dial, found = self._dials.get(conn), welcome.node

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from mesh.features.sites.model.views import SiteViews
 from mesh.features.sites.node.facts import SITE, GateChanged
 from mesh.features.sites.node.site_announcer import SiteAnnouncer
 from mesh.features.sites.node.site_connection import PING, UUID, Gateway, SiteConnection
 from mesh.features.sites.node.site_connections import NO_KEYS, SiteConnections
 from mesh.features.sites.wire import Site
-from mesh.kernel.access.authenticator import SOFTWARE
+from mesh.kernel.access.authenticator import hello_of
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import ConnEnded, Hearing, SettingsRead, on_fact
@@ -24,7 +26,7 @@ from mesh.kernel.presence.presence import Presence
 from mesh.links.duel import keep_mine
 from mesh.wire import commands as c
 from mesh.wire.commands import RELAY, Hello, Introduction, Ping, Refuse, Welcome
-from mesh.wire.limits import CHAINS, SITES, VERSION_MIN
+from mesh.wire.limits import CHAINS, SITES
 from mesh.wire.replies import SiteLink
 
 DUEL = 0.5  # s in which simultaneous dials count as a duel
@@ -155,18 +157,11 @@ class Gateways(Component):
 
     def greet(self, conn: Conn) -> Hello:
         """Return our HELLO for a dialed connection."""
-        s, keys = self._context.settings, self._connections.keys[conn.site]
-        return Hello(
-            (VERSION_MIN, s.wire_version),
-            RELAY,
-            keys.cluster,
-            conn.nonce,
+        return replace(
+            hello_of(self._context, conn, RELAY),
+            cluster=self._connections.keys[conn.site].cluster,
             node=self._me(),
-            software=SOFTWARE,
-            process=self._context.process,
-            speaks=self._context.face.features,
-            site=s.site.name,
-            wall=self._context.clock.believed,
+            site=self._context.settings.site.name,
         )
 
     def admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
