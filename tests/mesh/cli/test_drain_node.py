@@ -135,6 +135,15 @@ def test_a_node_of_an_earlier_release_cancels_a_drain_of_its_queues(given: Given
     assert main(["drain", "--clients"]) == 2
 
 
+def test_an_unknown_node_is_not_found_and_the_command_is_not_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MESH_STATE_DIR", str(tmp_path))
+    mark = tmp_path / "mark"
+    assert main(["drain", "--clients", "--url", "nowhere", "--then", f"touch {mark}"]) == 2
+    assert "nowhere" in capsys.readouterr().err and not mark.exists()
+
+
 def test_what_the_node_refuses_is_told(given: Given, capsys: Capture) -> None:
     given(call=Node(LocalError("heron can reach no other node.", code="NO_OTHER_NODE")))
     assert main(["drain", "--clients"]) == 2 and "[NO_OTHER_NODE]" in capsys.readouterr().err

@@ -22,6 +22,7 @@ TYPED = {
     "up": "--id stork --no-mdns --log-level warning",
     "down": "--url ghost",
     "drain": "--look",
+    "upgrade": "--check",
     "ls": "--all",
     "top": "--once",
     "info": "",
