@@ -19,10 +19,9 @@ from mesh.kernel.peers.facts import LoggedIn, LoggedOut
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
-from mesh.kernel.subscribers.facts import SessionBack
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.remote_readers import RemoteReader
-from mesh.kernel.subscribers.session import INBOX, Session
+from mesh.kernel.subscribers.session import INBOX
 from mesh.names import SessionName
 from mesh.routing.log import position_key
 from mesh.wire.calls import AskCollect, AskNotify
@@ -53,7 +52,6 @@ class RemoteInboxes(Component):
         return (
             on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),
             on_fact(LoggedOut, lambda fact: self._on_logout(fact.peer)),
-            on_fact(SessionBack, lambda fact: self._on_back(fact.session)),
         )
 
     def peer_verbs(self) -> Sequence[Verb]:
@@ -171,9 +169,3 @@ class RemoteInboxes(Component):
         for reader in self._readers:
             if reader.node == peer.node.uuid and reader.is_connected:
                 self._disconnect(reader)
-
-    def _on_back(self, session: Session) -> None:
-        """End the remote reader of a session that has returned."""
-        reader = self._readers.find(session.name)
-        if reader is not None and reader.stream == session.stream:
-            self._inboxes.end_reader(reader)

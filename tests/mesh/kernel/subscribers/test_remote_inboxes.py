@@ -146,3 +146,22 @@ def test_a_home_that_forgot_the_run_sends_everything_again(play: Callable[[Any],
         assert (it.direct, it.figures()) == (["0", "1", "2", "3"], {})
 
     play(scenario)
+
+
+def test_what_was_processed_is_not_sent_again_after_a_restart_even_if_a_pin_keeps_it(
+    play: Callable[[Any], None],
+) -> None:
+    async def scenario(it: Moves) -> None:
+        it.visit("stork")
+        await it.m.pass_time(5)
+        shelf = it.m._nodes["heron"].core.parts.disk.shelf
+        shelf.pins.pin(b"pin", 1, shelf.next_position + 10)
+        await it.send("ibis", "1")
+        await it.m.pass_time(5)
+        it.m.kill("heron")
+        it.m.start("heron")
+        await it.m.pass_time(10)
+        figures = it.m._nodes["stork"].core.parts.context.figures()
+        assert (it.direct, figures["collected_messages"]) == (["1"], 1)
+
+    play(scenario)
