@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from mesh.errors import NoQueue
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.delivery.durable_bindings import NOT_FOR_THEM, DurableBindings
@@ -42,9 +40,6 @@ class Receivers:
         receiver refuses the envelope.
         """
         if envelope.to:
-            if came.flags & RESENT and envelope.to.startswith(PUTS):
-                # The node where its producer was before may have delivered it.
-                envelope = replace(envelope, flags=envelope.flags | RESENT)
             return self.addressees(envelope.to).addressed(envelope)
         targets: Targets = [] if envelope.flags & SILENT else list(self.clients.plan(envelope))
         if envelope.sender.startswith(OTHERS):

@@ -72,7 +72,7 @@ class ConsumerTable(Component):
         return number in self._of.get(session, ())
 
     def has_work(self, session: Session) -> bool:
-        return any(taker.busy for _, taker in self._of.get(session, {}).values())
+        return any(taker.busy or taker.claimed for _, taker in self._of.get(session, {}).values())
 
     def push(self, taker: QueueConsumer, slice_: EnvelopeSlice) -> None:
         self._context.out.push_slice(self._sessions[taker.key].outlet, taker, slice_)

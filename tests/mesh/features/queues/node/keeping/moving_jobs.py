@@ -18,12 +18,13 @@ QUEUE = "jobs"
 
 
 class Jobs:
-    """The consumer `joe`, who starts at heron, and another consumer at heron."""
+    """The consumer `joe` and the producer `boss`, which move, and another consumer at heron."""
 
     def __init__(self, m: mesh.testing.Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.m, self.order = m, list(NODES)
+        self.m = m
+        self.order = self.order_of_boss = list(NODES)
         self.joe: Any = m.connect("heron", client="joe")
-        self.boss = m.connect("heron", client="boss")
+        self.boss: Any = m.connect("heron", client="boss")
         self.other = m.connect("heron", client="other")
         self.got: list[Any] = []  # deliveries of joe, in order
         self.taken: list[Any] = []  # deliveries of the other consumer
@@ -34,8 +35,9 @@ class Jobs:
         find = testing.Inhabited.find
 
         def elsewhere(place: testing.Inhabited, wanted: str) -> str:
-            up = [name for name in self.order if m._nodes[name].is_up]
-            return find(place, (up or ["nowhere"])[0] if place is self.joe._place else wanted)
+            orders = {self.joe._place: self.order, self.boss._place: self.order_of_boss}
+            up = [name for name in orders.get(place, ()) if m._nodes[name].is_up]
+            return find(place, (up or ["nowhere"])[0] if place in orders else wanted)
 
         monkeypatch.setattr(testing.Inhabited, "find", elsewhere)
 
@@ -61,9 +63,11 @@ class Jobs:
         for text in texts:
             await self.boss.queue(QUEUE).put(text.encode())
 
-    async def consume(self, client: Any, into: list[Any], begin: asyncio.Semaphore | None = None) -> None:
+    async def consume(
+        self, client: Any, into: list[Any], begin: asyncio.Semaphore | None = None, lease: float | None = None
+    ) -> None:
         """Begin the jobs of a client, each with a permit of `begin`."""
-        async with client.queue(QUEUE).consume(prefetch=5) as consumer:
+        async with client.queue(QUEUE).consume(prefetch=5, lease=lease) as consumer:
             while True:
                 if begin is not None:
                     await begin.acquire()
@@ -87,6 +91,11 @@ class Jobs:
         """Let joe leave the node for the first of `order` that runs."""
         self.order = list(order)
         self.joe._shell.core.line.lose("moved by the test")
+
+    def visit_of_boss(self, *order: str) -> None:
+        """Let boss leave the node for the first of `order` that runs."""
+        self.order_of_boss = list(order)
+        self.boss._shell.core.line.lose("moved by the test")
 
     @property
     def at(self) -> str:

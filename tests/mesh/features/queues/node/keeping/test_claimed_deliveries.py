@@ -33,9 +33,9 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], None]:
     return run
 
 
-async def has_five(it: Jobs) -> None:
+async def has_five(it: Jobs, lease: float | None = None) -> None:
     """Let joe prefetch five jobs and begin two of them; the other consumer is idle."""
-    it.run(it.consume(it.joe, it.got, it.begin))
+    it.run(it.consume(it.joe, it.got, it.begin, lease))
     await it.m.pass_time(0.1)
     await it.put(*FIVE)
     await it.begun(2)
@@ -131,6 +131,23 @@ def test_an_ack_on_its_way_to_a_part_that_dies_is_settled_after_the_next_claim(p
         it.m.start("heron")
         await it.m.pass_time(20)
         assert (acking.done(), it.acked, it.failed, it.taken) == (True, ["1", "2"], [], [])
+
+    play(scenario)
+
+
+def test_leases_are_extended_through_the_new_node_and_end_without_that(play: Any) -> None:
+    async def scenario(it: Jobs) -> None:
+        await has_five(it, lease=3)
+        it.visit("stork")
+        await it.m.pass_time(1)
+        await it.got[0].extend(30)
+        await it.m.pass_time(20)
+        assert [(text, each.redelivered) for text, each in zip(texts(it.taken), it.taken, strict=True)] == [
+            ("2", True)
+        ], "the first job was extended, and three wait"
+        await it.begun(3)
+        await it.ack(it.got[0], *it.got[2:])
+        assert (it.acked, it.failed) == (["1", "3", "4", "5"], [])
 
     play(scenario)
 

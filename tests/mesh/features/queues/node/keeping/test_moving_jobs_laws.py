@@ -14,6 +14,8 @@ from mesh.errors import MeshError
 from tests.mesh.features.queues.node.keeping.moving_jobs import NODES, QUEUE, Jobs
 from tests.seeds import scenarios
 
+TWICE = "twice "  # of messages whose producer moves: there may be two copies
+
 
 class Log:
     """What happened to each job, in order: it was given, and acked."""
@@ -86,6 +88,10 @@ class Life:
         it, dice, m = self.it, self.dice, self.it.m
         up = [name for name in NODES if m._nodes[name].is_up]
         match dice.choice(("put", "put", "ack", "ack", "visit", "visit", "kill", "start", "cut", "heal")):
+            case "put" if dice.random() < 0.4:
+                it.run(self.produce(it.boss, f"{TWICE}{text}"))
+                if dice.random() < 0.7:
+                    it.visit_of_boss(*dice.sample(NODES, 3))
             case "put":
                 it.run(self.produce(dice.choice(self.producers), text))
             case "ack":
@@ -114,7 +120,8 @@ def test_laws_no_acked_job_is_given_again_and_repeats_are_flagged(
                     await stack.enter_async_context(producer)
                 await life.live()
             log = life.log
-            assert log.given_after_ack == [], "SE7"
+            again = [text for text, is_flagged in log.given_after_ack if TWICE not in text or not is_flagged]
+            assert again == [], "SE7"
             unflagged = {text: flags for text, flags in log.given.items() if flags.count(False) > 1}
             assert unflagged == {}, "SE8"
             assert life.put <= log.acked | log.in_doubt
