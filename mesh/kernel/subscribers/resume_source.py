@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -38,7 +38,7 @@ from mesh.wire.replies import Resumed
 KEPT = 3600.0  # s after which an unused pin ends
 PINS = 100_000  # pinned subscriptions
 PAGE = ENVELOPES_A_MESSAGE  # envelopes of one read, and of one reply
-READS = 16  # reads for one reply without a match
+READS = 16  # reads for one reply
 
 Page = tuple[Resumed, list[Envelope]]
 OnPage = Callable[[Page | LocalError], None]
@@ -63,6 +63,31 @@ class Pin:
     first: int
     last: int
     used: float  # time of the last question
+
+
+@dataclass(slots=True)
+class Reading:
+    """A page for the node `node` that is being read: what has matched so far, up to the position `end`."""
+
+    ask: AskResume
+    node: bytes
+    end: int
+    then: OnPage
+    reads: int = READS
+    envelopes: list[Envelope] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    frames: int = 0
+    size: int = 0
+
+    def add(self, position: int, envelope: Envelope) -> bool:
+        """Add an envelope, or return False if the page is full."""
+        self.frames += 1 + body_frames(envelope)
+        self.size += len(envelope.body)
+        if self.envelopes and (self.frames > 2 * ENVELOPES_A_MESSAGE or self.size > MIB):
+            return False
+        self.envelopes.append(envelope)
+        self.positions.append(position)
+        return True
 
 
 def pin_key(stream: bytes, subscription: int) -> bytes:
@@ -132,9 +157,9 @@ class ResumeSource(Component):
         if ask.done >= pin.first:
             self._settle(key, pin, ask.done)
         if key in self._pins:
-            self._read(ask, node, max(ask.at, pin.first), pin.last, then)
-        else:  # answered when the end of the pin is on disk
-            self._disk.commit((), lambda error: then((Resumed(end=pin.last, next=pin.last + 1), [])))
+            self._read(Reading(ask, node, pin.last, then), max(ask.at, pin.first))
+        else:
+            self._when_ended(pin.last, then)
 
     def _check(self, ask: AskResume, node: bytes) -> None:
         check_query(ask.query)
@@ -166,7 +191,7 @@ class ResumeSource(Component):
             if isinstance(error, LocalError):
                 then(error)
             elif error is None:
-                self._read(ask, node, first, last, then)
+                self._read(Reading(ask, node, last, then), first)
 
         self._disk.commit((row,), stored)
 
@@ -199,49 +224,43 @@ class ResumeSource(Component):
 
     # --- pages ------------------------------------------------------------------------------------------
 
-    def _read(self, ask: AskResume, node: bytes, at: int, end: int, then: OnPage, reads: int = READS) -> None:
-        """Read the log from `at`, and call `then` with the messages that match."""
-        if at > end:
-            then((Resumed(end=end, next=end + 1), []))
-            return
-        came = partial(self._on_read, ask, node, end, then, reads)
-        self._disk.fetch(Span(at, end, PAGE), came)
+    def _read(self, page: Reading, at: int) -> None:
+        """Read the log from `at`, until the page is full, or READS times."""
+        if at > page.end:
+            self._send(page, page.end + 1)
+        else:
+            self._disk.fetch(Span(at, page.end, PAGE), partial(self._on_read, page))
 
-    def _on_read(
-        self,
-        ask: AskResume,
-        node: bytes,
-        end: int,
-        then: OnPage,
-        reads: int,
-        found: dict[int, Envelope] | MeshError,
-    ) -> None:
+    def _on_read(self, page: Reading, found: dict[int, Envelope] | MeshError) -> None:
         if isinstance(found, MeshError):
             return  # the store has failed, and the node stops
-        is_own = node == self._context.me.uuid
-        envelopes, positions = list[Envelope](), list[int]()
-        following = end + 1 if len(found) < PAGE else max(found) + 1
-        frames = size = 0
+        is_own = page.node == self._context.me.uuid
         for position, envelope in found.items():
-            part = matching(envelope, ask.query, is_own)
-            if part is None:
-                continue
-            frames, size = frames + 1 + body_frames(part), size + len(part.body)
-            if envelopes and (frames > 2 * ENVELOPES_A_MESSAGE or size > MIB):
-                following = position
-                break
-            envelopes.append(part)
-            positions.append(position)
-        if not envelopes and following <= end and reads > 1:
-            self._read(ask, node, following, end, then, reads - 1)
-            return
-        if not envelopes and not ask.end:  # nothing matches; answered when the end of the pin is on disk
-            self._end(pin_key(ask.certificate.stream, ask.subscription))
-            self._disk.commit((), lambda error: then((Resumed(end=end, next=end + 1), [])))
+            part = matching(envelope, page.ask.query, is_own)
+            if part is not None and not page.add(position, part):
+                self._send(page, position)
+                return
+        page.reads -= 1
+        following = page.end + 1 if len(found) < PAGE else max(found) + 1
+        if page.reads:
+            self._read(page, following)
+        else:
+            self._send(page, following)
+
+    def _send(self, page: Reading, following: int) -> None:
+        """Send a page; the next one begins at the position `following`."""
+        if not page.envelopes and not page.ask.end and following > page.end:
+            self._end(pin_key(page.ask.certificate.stream, page.ask.subscription))
+            self._when_ended(page.end, page.then)
             return
         me = self._context.me
-        sources = [(me.name, None, me.uuid)] * len(envelopes)
-        then((Resumed(end=end, next=following, positions=positions, sources=list(sources)), envelopes))
+        sources = [(me.name, None, me.uuid)] * len(page.envelopes)
+        value = Resumed(end=page.end, next=following, positions=page.positions, sources=list(sources))
+        page.then((value, page.envelopes))
+
+    def _when_ended(self, end: int, then: OnPage) -> None:
+        """Report that nothing is left, when the end of the pin is on disk."""
+        self._disk.commit((), lambda error: then((Resumed(end=end, next=end + 1), [])))
 
 
 def matching(envelope: Envelope, query: Query, is_own: bool) -> Envelope | None:

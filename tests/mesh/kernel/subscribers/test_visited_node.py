@@ -1,5 +1,8 @@
 """What nodes accept from a node that a session has visited, and from a client that has moved on."""
 
+import pytest
+
+from mesh.kernel.subscribers.resume_source import PAGE, Reading, ResumeSource
 from tests.mesh.features.services.node.user import User
 from tests.mesh.kernel.stranger import Stranger
 from tests.simulated_client import SimClient
@@ -110,3 +113,27 @@ def test_a_visited_node_that_restarts_sends_nothing_before_the_older_messages_of
     net.heal()
     net.until(lambda: len(sub.contents) == 2)
     assert (sub.contents, sub.dropped) == ([b"1", b"2"], 0)
+
+
+def test_one_page_has_all_matches_of_several_reads_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    sub = joe.subscribed("k")
+    SimClient(net, d.ipc, "bob").connected().subscribed(pattern="#", rate=0.0)
+    net.cut(joe.name, "a")
+    ann = SimClient(net, d.ipc, "ann").connected()
+    for n in range(3 * PAGE):
+        ann.publish("k" if n % PAGE == 1 else "other", b"%d" % n, persistent=True)
+        ann.settled()
+    pages, send = list[int](), ResumeSource._send
+
+    def counted(source: ResumeSource, page: Reading, following: int) -> None:
+        pages.append(len(page.envelopes))
+        send(source, page, following)
+
+    monkeypatch.setattr(ResumeSource, "_send", counted)
+    a.kill()
+    net.until(lambda: len(sub.contents) == 3)
+    net.run(1)
+    assert [count for count in pages if count] == [3]
