@@ -37,6 +37,8 @@ CHAIN_KNOWN: Masters = {
 }
 # One domain has two masters: bilbo -> frodo -> heron and avalon; golan -> heron and avalon.
 BOTH = (Rule("heron", domains=(RUGBY,)), Rule("avalon", domains=(RUGBY,)))
+# Each domain has a master, which all others reach directly.
+DIRECT = (Rule("heron", domains=(RUGBY,)), Rule("avalon", domains=(STOCK,)))
 SEVERAL = {
     "heron": BOTH,
     "avalon": BOTH,
@@ -50,7 +52,7 @@ SEVERAL = {
 class Cast:
     """The mesh of a scenario.
 
-    `rules` is one of plain, chain, several, drawn, shared, sites. `masters` has the masters by domain;
+    `rules` is one of plain, direct, chain, several, drawn, shared, sites. `masters` has masters by domain;
     without an entry the node where a message is published is the master. Each of `sites` has its own masters.
     """
 
@@ -146,13 +148,18 @@ class Cast:
 
 
 def drawn(dice: Random, rules: str, most: int = len(NAMES), sizes: Sequence[int] = SIZES) -> Cast:
-    """Draw a mesh whose rules are of the kind `rules`. With plain rules, it has at most `most` nodes."""
+    """Draw a mesh whose rules are of the kind `rules`. A plain or direct one has at most `most` nodes."""
     finds_by = "mdns" if dice.random() < 0.3 else "seeds"
     if rules == "plain":
         return Cast(rules, NAMES[: min(most, dice.choice(sizes))], ("",), finds_by)
     if rules == "chain":  # excludes golan, master of STOCK for its clients
         one: Masters = {RUGBY: ("heron",), STOCK: ("avalon",)}
         return Cast(rules, NAMES[:4], (RUGBY, STOCK), finds_by, CHAIN, CHAIN_KNOWN, one)
+    if rules == "direct":
+        nodes, one = NAMES[: min(most, dice.choice(sizes))], {RUGBY: ("heron",), STOCK: ("avalon",)}
+        files: Rules = dict.fromkeys(nodes, DIRECT)
+        known: Masters = dict.fromkeys(nodes, nodes)
+        return Cast(rules, nodes, (RUGBY, STOCK), finds_by, files, known, one)
     if rules == "several":
         nodes = NAMES[: dice.choice([4, 5])]
         both: Masters = {RUGBY: ("heron", "avalon")}

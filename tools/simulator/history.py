@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from hashlib import sha256
 
+# Figures of unfinished moves of clients.
+MOVING = ("visiting_sessions", "sessions_held", "resuming", "resume_pins", "pinned_envelopes")
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -60,7 +63,10 @@ class Event:
 # Clients:       pub (messages leave), envelope (a larger one than before; stamp: bytes), answer (text: the
 #                state), sub, confirmed, unsub, deliver, gap, retracted (a dirty read), down, erase (request),
 #                erased (answer), read (the result of get() at `to` in the end; text: how)
-# Nodes:         start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
+#                visit (it is sent to the node at the address `to`), came to (a client that knows several
+#                nodes), released (by its former nodes), open visit (not released in the end)
+# Nodes:         serves (a session that is at another node), has session (in the end)
+#                start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
 #                with a position is on disk), tail (an envelope waits, on disk), known (numbers are on disk),
 #                view (text: the state of `to`, with its boot and incarnation), sample, end,
 #                owed (to the node `to`, at the end), hung up (on `to`, which broke the protocol), value,

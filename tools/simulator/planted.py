@@ -43,6 +43,7 @@ from tools.simulator.planted_rules import RULES
 from tools.simulator.planted_services import SERVICES
 from tools.simulator.planted_sites import SITES
 from tools.simulator.planted_transport import TRANSPORT
+from tools.simulator.planted_visits import VISITS
 
 Patch = tuple[Any, str, Any]
 
@@ -350,4 +351,5 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("abroad", *found, seconds=20.0) for name, found in ABROAD.items()},
     **{name: Bug("rules", *found) for name, found in RULES.items()},
     **{name: Bug("transport", *found) for name, found in TRANSPORT.items()},
+    **{name: Bug("visit", *found) for name, found in VISITS.items()},
 }

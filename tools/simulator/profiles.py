@@ -33,6 +33,7 @@ class Profile:
     queues: float = 0.0  # queues are used
     parts: float = 0.0  # queues at several nodes, with moves
     durables: float = 0.0  # there are durable subscriptions
+    visits: float = 0.0  # clients that know several nodes move between them
     sites: tuple[int, ...] = ()  # number of sites; () = one mesh only
     abroad: float = 0.0  # sites exchange direct messages and requests
     dice: str = ""  # name for the seeds; "" = `name`
@@ -77,6 +78,8 @@ PROFILES = {
                 seconds=(25.0, 60.0), most=4, sizes=(2, 2, 3, 3, 4), parts=1.0),
         Profile("durables", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "several"), rate=1.0,
                 seconds=(25.0, 60.0), most=4, sizes=(2, 3, 4), durables=1.0),
+        Profile("visit", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "direct"), rate=1.0,
+                seconds=(30.0, 90.0), most=4, sizes=(2, 3, 3, 4), visits=1.0),
         Profile("sites", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 120.0),
                 sites=(2, 2, 3)),
         Profile("abroad", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 80.0),

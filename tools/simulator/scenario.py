@@ -12,7 +12,7 @@ from tools.simulator.checks.facts import Facts, SiteFacts, Violation
 from tools.simulator.history import History
 from tools.simulator.met import met_of_queues
 from tools.simulator.places import Place
-from tools.simulator.script import Script, windows
+from tools.simulator.script import Script, roaming, windows
 from tools.simulator.stage.stage import Stage
 
 STAYS = {"distribution=strict", "redistribution=none"}
@@ -49,7 +49,7 @@ def facts_of(script: Script) -> Facts:
     kinds = {step.kind for step in script.steps}
     ttl = script.settings.get("tailback_ttl", inf)
     waits = ttl == inf and "set clock" not in kinds
-    void_after = ttl if kinds & {"set clock", "move"} else inf
+    void_after = ttl if "set clock" in kinds or roaming(script) else inf
     moved = "move" in kinds
     may_wait = moved or {"fill", "unlisten"} <= kinds
     tail = script.settings.get("tailback_count", inf)

@@ -8,7 +8,7 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulator import abroad, durables, nemesis, parts, queues, rules, services, sites, workload
+from tools.simulator import abroad, durables, nemesis, parts, queues, rules, services, sites, visits, workload
 from tools.simulator.casts import Cast, drawn
 from tools.simulator.profiles import Profile
 from tools.simulator.script import Script, room_for
@@ -95,6 +95,8 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     moves = sorted(parts.planned(script, own)) if own.random() < profile.parts else ()
     own = Random(f"what is kept {profile.seeded} {script.seed}")
     keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
+    own = Random(f"who moves {profile.seeded} {script.seed}")
+    roams = sorted(visits.planned(script, own)) if own.random() < profile.visits else ()
     own = Random(f"beside them {profile.seeded} {script.seed}")
     beside = sorted(sites.asides(script, own)) if profile.sites else ()
     own = Random(f"to whom {profile.seeded} {script.seed}")
@@ -111,6 +113,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
         puts,
         moves,
         keeps,
+        roams,
         ruled,
         beside,
         across,

@@ -25,6 +25,7 @@ from tools.simulator.checks import (
     taking,
     transport,
     values,
+    visiting,
 )
 from tools.simulator.checks.durables import with_copies
 from tools.simulator.checks.facts import Facts, Violation
@@ -59,6 +60,8 @@ CHECKS: dict[str, Check] = {
     "R1": resources.under_caps,
     "L1": resources.nothing_left,
     "P1": honesty.nobody_stops,
+    "SE4": visiting.one_connection,
+    "SE6": visiting.nothing_held,
     "T1": transport.none_thrown_out,
     "AD1": addresses.given_once,
     "AD2": addresses.answered_is_given,

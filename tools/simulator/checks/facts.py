@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import inf
@@ -136,6 +136,37 @@ def by_subscription(history: History, *also: str) -> dict[tuple[str, int], tuple
 def restarts(history: History) -> list[Event]:
     """Return the events that end a process."""
     return list(history.of("crash", "stop"))
+
+
+Moves = Mapping[str, list[tuple[float, float]]]  # by client: begin and end of each move
+
+
+def moves(history: History) -> Moves:
+    """Return the times at which each client came to another node, and was released by its former ones."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    at: dict[str, str] = {}
+    for event in history.of("came to", "released"):
+        if event.kind == "released":
+            found[event.who] = [(begin, min(end, event.at)) for begin, end in found.get(event.who, ())]
+        elif at.setdefault(event.who, event.to) != event.to:
+            at[event.who] = event.to
+            found.setdefault(event.who, []).append((event.at, inf))
+    return found
+
+
+def was_moving(moved: Moves, pub: Event, until: float, *clients: str) -> bool:
+    """Return whether `pub` is transient, and one of the clients moved between its publication and `until`.
+
+    Former nodes may have dropped the message then.
+    """
+    spans = [span for client in clients for span in moved.get(client, ())]
+    return "p" not in pub.flags and any(begin <= until and end >= pub.at for begin, end in spans)
+
+
+def roaming_streams(history: History) -> frozenset[str]:
+    """Return the streams of the clients that moved, which have several masters where no rule names one."""
+    moved = moves(history)
+    return frozenset(event.stream for event in history.of("came to") if event.who in moved)
 
 
 def is_excused(pub: Event, until: float, ends: list[float]) -> bool:

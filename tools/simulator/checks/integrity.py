@@ -16,6 +16,7 @@ from tools.simulator.checks.facts import (
     is_excused,
     published,
     restarts,
+    roaming_streams,
     wants,
 )
 from tools.simulator.history import Event, History
@@ -27,8 +28,9 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
     """G1: each delivered message equals the published one, matches the subscription, and was not refused.
 
     G1.1 covers dirty reads. A transient message that was accepted by a process which has ended may be refused
-    as well.
+    as well, and so may a message of a client that moves, which one node accepted and the next one refused.
     """
+    roaming = roaming_streams(history)
     pubs, said, found = published(history), answers(history), []
     ends = [end.at for end in restarts(history)]
     for sub, given in by_subscription(history).values():
@@ -37,7 +39,8 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
             state = final(said.get(event.id))
             unsure = (*UNSURE, *UNSURE_OF_LETTERS) if sub.flags == "inbox" else UNSURE
             if not why and "d" not in event.flags and state not in ("", "OK", *unsure):
-                if is_excused(pubs[event.id], said[event.id][-1].at, ends):
+                is_free = event.stream in roaming and not facts.masters_of(event.domain, event.keys[0])
+                if is_free or is_excused(pubs[event.id], said[event.id][-1].at, ends):
                     continue
                 why = f"it was refused: {state}"
             if why:

@@ -26,9 +26,21 @@ def backs_of(history: History) -> dict[str, list[float]]:
 
 def ways_of(given: Event) -> list[str]:
     """Return the nodes from the master to the subscriber that the message passed, the subscriber's last."""
+    names, master = _places(given)
+    return names[master + 1 :] if master >= 0 else []
+
+
+def master_of(given: Event) -> str:
+    """Return the node whose log had the message."""
+    names, master = _places(given)
+    return names[master] if master >= 0 else ""
+
+
+def _places(given: Event) -> tuple[list[str], int]:
+    """Return the nodes on the route of a message, and the index of its master or -1."""
     places = [place.rpartition("/") for place in given.route]
     masters = [i for i, (_, _, stratum) in enumerate(places) if stratum == "0"]
-    return [name for name, _, _ in places[masters[-1] + 1 :]] if masters else []
+    return [name for name, _, _ in places], masters[-1] if masters else -1
 
 
 class LateByWay:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
+from functools import partial
 from math import inf
 
 from tools.simulator.checks.facts import (
@@ -15,14 +16,17 @@ from tools.simulator.checks.facts import (
     by_subscription,
     final,
     is_excused,
+    moves,
     published,
     restarts,
+    roaming_streams,
     shortly,
     spans,
     wants,
     was_between,
+    was_moving,
 )
-from tools.simulator.checks.late import BACK, LateByWay, Missed, backs_of, ways_of
+from tools.simulator.checks.late import BACK, LateByWay, Missed, backs_of, master_of, ways_of
 from tools.simulator.history import Event, History
 
 
@@ -30,37 +34,38 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     """C1.2: the messages of a stream arrive in order, those of a key with its own rules in order of that key.
 
     So do direct messages to one name, and retained values of one topic. Excused are expired messages,
-    transient ones after the end of a process, and messages in progress on a failing disk. Messages whose next
-    hop was unreachable, and after the first end of a process messages with several masters, may be late.
+    transient ones after the end of a process or a move of a client, and messages in progress on a failing
+    disk. Messages whose next hop was unreachable, and after the first end of a process messages with several
+    masters, may be late. Without a rule, each node to which a publisher moves is another master.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
+    moved, roaming = moves(history), roaming_streams(history)
     failed = [event.at for event in history.of("stop") if event.text == "disk"]
     backs = backs_of(history)
     first_end = min((event.at for event in restarts(history)), default=inf)
-    for _, given in by_subscription(history).values():
+    for (client, _), (_, given) in by_subscription(history).items():
         last: dict[tuple[str, str, str, str], Event] = {}
         for event in given:
-            masters, line = facts.masters_of(event.domain, event.keys[0]), facts.line_of(event.keys[0])
+            masters, line = facts.masters_of(event.domain, event.keys[0]), _line_of(event, facts, roaming)
             several = len(masters) > 1 and (event.at > first_end or "i" in event.flags)
             if "e" in event.flags or several:
                 continue
-            to = pubs[event.id].to if event.id in pubs else ""
+            pub = pubs.get(event.id, event)
+            to = pub.to if event.id in pubs else ""
             lane, topic = (
                 (event.stream, event.domain, to, line),
                 (event.stream, event.domain, f"{to} {event.keys[0]}", line),
             )
             before = [last.get(topic)] + ([] if "i" in event.flags else [last.get(lane)])
             for other in before:
-                is_late = other is not None and other.first >= event.first and other.id != event.id
-                pub = pubs.get(event.id, event)
+                if other is None or other.first < event.first or other.id == event.id:
+                    continue
                 excused = is_excused(pub, event.at, ends) or was_between(failed, pub.at, event.at)
+                excused = excused or was_moving(moved, pub, event.at, client, pub.who)
                 excused = excused or event.at - pub.at > facts.void_after
-                excused = excused or (is_late and _was_away(event, other, pub.at, backs))
-                if is_late and not excused:
-                    found.append(
-                        Violation("C1.2", "the later one came first", (*filter(None, (other,)), event))
-                    )
+                if not (excused or _was_away(event, other, pub.at, backs)):
+                    found.append(Violation("C1.2", "the later one came first", (other, event)))
                     break
             last[topic] = event
             if "i" not in event.flags:
@@ -68,12 +73,19 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     return found
 
 
-def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, list[float]]) -> bool:
+def _line_of(given: Event, facts: Facts, roaming: Set[str]) -> str:
+    """Return what tells the orders of one stream apart: a key with its own rules, or the master."""
+    if given.stream in roaming and not facts.masters_of(given.domain, given.keys[0]):
+        return master_of(given)
+    return facts.line_of(given.keys[0])
+
+
+def _was_away(late: Event, other: Event, since: float, backs: dict[str, list[float]]) -> bool:
     """Return whether a node that only `late` passed has become reachable again since about `since`.
 
     Persistent messages for an unreachable node follow when it returns.
     """
-    ways = set(ways_of(late)) - set(ways_of(other) if other is not None else ())
+    ways = set(ways_of(late)) - set(ways_of(other))
     return "p" in late.flags and any(was_between(backs.get(way, []), since - BACK, late.at) for way in ways)
 
 
@@ -82,7 +94,7 @@ class Owed:
 
     The messages were published after the subscription was confirmed, and answered OK. A subscription from
     before the first fault is known to all nodes that its own node had met by then. Later ones may be unknown
-    to a master; in a mesh without rules its `accept` event names the subscribers.
+    to a master; in a mesh without rules its `accept` event names the nodes of subscribers that do not move.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:
@@ -96,6 +108,7 @@ class Owed:
         full = [(begin, end, fault.who) for begin, end, fault in spans(history) if fault.text == "full"]
         asked = {(e.who, e.sub): e.at for e in history.of("sub")}
         # A full disk stores no new subscription, so the subscription may be gone after a crash.
+        self.moved, self.roaming = moves(history), roaming_streams(history)
         self._confirmed = {
             (e.who, e.sub): e
             for e in history.of("confirmed")
@@ -115,9 +128,11 @@ class Owed:
             for number in subs:
                 self._ended.setdefault((event.who, number), event.at)
         self._taken: dict[Id, Event] = {}
+        self._masters: dict[Id, set[str]] = defaultdict(set)
         for event in history.of("accept"):
             for number in event.numbers if facts.rules == "plain" else ():
                 self._taken[event.stream, event.domain, number] = event
+                self._masters[event.stream, event.domain, number].add(event.who)
         self._met: dict[tuple[str, str], float] = {}
         for event in history.of("view"):
             self._met.setdefault((event.who, event.to), event.at)
@@ -127,13 +142,14 @@ class Owed:
 
     def to(self, client: str, number: int, sub: Event) -> Iterator[Event]:
         confirmed = self._confirmed[client, number]
-        is_early = confirmed.at < self._first_fault
+        is_early, roams = confirmed.at < self._first_fault, client in self.moved
         home = confirmed.to.split("/")[2]  # /node/NAME/client/…
         for pub in self._pubs[bisect_left(self._times, confirmed.at) :]:
             if pub.at > self._ended.get((client, number), inf):
                 break
             is_known = is_early and self._had_met(home, pub, sub.at)
-            if wants(sub, pub.keys[0], pub.domain) and (is_known or self._was_for(pub, home)):
+            was_for = not roams and self._was_for(pub, home)
+            if wants(sub, pub.keys[0], pub.domain) and (is_known or was_for):
                 yield pub
 
     def _had_met(self, home: str, pub: Event, at: float) -> bool:
@@ -151,6 +167,13 @@ class Owed:
         place = str(pub.first - taken.first)
         peers = (taker.partition(":")[::2] for taker in taken.route)
         return any(name == home and (not some or place in some.split(",")) for name, some in peers)
+
+    def line_of(self, pub: Event) -> str:
+        """Return the line of a message, as `_line_of` does for a delivery; "?" if two nodes accepted it."""
+        masters = self._masters.get(pub.id, set()) if pub.stream in self.roaming else set()
+        return (
+            ("".join(masters) if len(masters) == 1 else "?") if masters else self._facts.line_of(pub.keys[0])
+        )
 
     def home(self, client: str, number: int) -> str:
         return self._confirmed[client, number].to
@@ -172,20 +195,30 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     given_to = by_subscription(history, "gap")
     for client, number in owed.subscriptions():
         sub, given = given_to[client, number]
-        lanes, home = _lanes(owed.to(client, number, sub), facts), owed.home(client, number)
+        lanes, home = _lanes(owed.to(client, number, sub), owed.line_of), owed.home(client, number)
 
         def silent(at: float, home: str = home, number: int = number) -> int:
             return lost_gaps(silenced, home, number, at)
 
         missed = Missed(late, silent)
-        if _is_silent(missed, given, lanes, facts, ends):
+        is_lost = partial(_is_lost, owed, client, ends)
+        if _is_silent(missed, given, lanes, facts, owed.roaming, is_lost):
             what = f"{client} misses {len(missed.due)} in silence, and was told of {missed.told}"
             found.append(Violation("C1.3", what, (*shortly(reversed(missed.due)), *missed.later[-1:])))
     return found
 
 
+def _is_lost(owed: Owed, client: str, ends: list[float], pub: Event, until: float) -> bool:
+    return is_excused(pub, until, ends) or was_moving(owed.moved, pub, until, client)
+
+
 def _is_silent(
-    missed: Missed, given: list[Event], lanes: dict[Lane, list[Event]], facts: Facts, ends: list[float]
+    missed: Missed,
+    given: list[Event],
+    lanes: dict[Lane, list[Event]],
+    facts: Facts,
+    roaming: Set[str],
+    is_lost: Callable[[Event, float], bool],
 ) -> bool:
     """Return whether a subscription misses more than was reported when it had to know.
 
@@ -196,14 +229,15 @@ def _is_silent(
         if missed.has_due(event.at) and missed.are_untold(event.at):
             return True
         missed.told += event.gap
-        lane = lanes.get((event.stream, event.domain, facts.line_of(event.keys[0]) if event.keys else ""))
+        line = _line_of(event, facts, roaming) if event.keys else ""
+        lane = lanes.get((event.stream, event.domain, line))
         if event.kind == "gap" or "i" in event.flags or "e" in event.flags or lane is None:
             continue
         news = list[Event]()
         while lane and lane[-1].first < event.first:
             pub = lane.pop()
             is_void = event.at - pub.at > facts.void_after
-            if pub.id not in got and not is_void and not is_excused(pub, event.at, ends):
+            if pub.id not in got and not is_void and not is_lost(pub, event.at):
                 news.append(pub)
         missed.skip(event, news)
         if news and missed.are_untold(event.at):
@@ -222,14 +256,14 @@ def lost_gaps(silenced: list[Event], session: str, number: int, until: float) ->
     )
 
 
-Lane = tuple[str, str, str]  # stream, domain, and key with its own rule
+Lane = tuple[str, str, str]  # stream, domain, and line
 
 
-def _lanes(pubs: Iterator[Event], facts: Facts) -> dict[Lane, list[Event]]:
-    """Return the messages by stream, domain and key, the first one at the end of its list."""
+def _lanes(pubs: Iterator[Event], line_of: Callable[[Event], str]) -> dict[Lane, list[Event]]:
+    """Return the messages by stream, domain and line, the first one at the end of its list."""
     lanes: dict[Lane, list[Event]] = defaultdict(list)
     for pub in pubs:
-        lanes[pub.stream, pub.domain, facts.line_of(pub.keys[0])].append(pub)
+        lanes[pub.stream, pub.domain, line_of(pub)].append(pub)
     return {lane: sorted(events, key=lambda e: -e.first) for lane, events in lanes.items()}
 
 
@@ -246,7 +280,11 @@ def owed_arrives(history: History, facts: Facts) -> list[Violation]:
             {event.id for event in given if event.kind == "deliver"},
             sum(event.gap for event in given),
         )
-        lacks = [p for p in owed.to(client, number, sub) if p.id not in got and not is_excused(p, inf, ends)]
+        lacks = [
+            pub
+            for pub in owed.to(client, number, sub)
+            if not (pub.id in got or _is_lost(owed, client, ends, pub, inf))
+        ]
         if len(lacks) > told + lost_gaps(silenced, owed.home(client, number), number, inf):
             what = f"{client} lacks {len(lacks)} at the end, and was told of {told}"
             found.append(Violation("C1.4", what, shortly(lacks)))

@@ -7,7 +7,17 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from math import inf
 
-from tools.simulator.checks.facts import Facts, Id, Violation, answers, final, is_excused, published, restarts
+from tools.simulator.checks.facts import (
+    Facts,
+    Id,
+    Violation,
+    answers,
+    final,
+    is_excused,
+    published,
+    restarts,
+    roaming_streams,
+)
 from tools.simulator.history import Event, History
 
 Topic = tuple[str, str]
@@ -25,7 +35,8 @@ class Known:
     """The values that each node has accepted so far, in order.
 
     `newest` has the newest value of each topic that was answered OK. `taken` and `ended` have the position of
-    the last event of each message and erasure.
+    the last event of each message and erasure. An answer to a message of a stream in `roaming` may be that of
+    another node: it counts for a node that has `logged` the message.
     """
 
     # A message that a process accepted before it died without a commit was never a value, and its timestamp
@@ -34,6 +45,8 @@ class Known:
     taken: dict[Id, dict[str, tuple[int, Event]]] = field(default_factory=lambda: defaultdict(dict))
     newest: dict[str, dict[Topic, tuple[int, Event]]] = field(default_factory=lambda: defaultdict(dict))
     ended: dict[tuple[str, Topic], int] = field(default_factory=dict)
+    roaming: Set[str] = frozenset()
+    logged: set[tuple[str, Id]] = field(default_factory=set)
 
     def hear(self, place: int, event: Event) -> None:
         if event.kind == "accept" and "e" in event.flags:
@@ -42,10 +55,14 @@ class Known:
         elif event.kind == "accept" and not event.to:
             for number in event.numbers:
                 self.taken[event.stream, event.domain, number][event.who] = place, event
+        elif event.kind == "log" and event.stream in self.roaming:
+            self.logged |= {(event.who, (event.stream, event.domain, number)) for number in event.numbers}
         elif event.kind == "answer" and event.text == "OK":
             for number in event.numbers:
-                for at, accept in self.taken[event.stream, event.domain, number].values():
-                    if "p" in accept.flags:
+                name = (event.stream, event.domain, number)
+                for at, accept in self.taken[name].values():
+                    is_stored = event.stream not in self.roaming or (accept.who, name) in self.logged
+                    if "p" in accept.flags and is_stored:
                         self._pass(at, accept, number)
 
     def forget_ends(self, who: str, but: Set[tuple[str, Topic]]) -> None:
@@ -83,9 +100,9 @@ def last_values(history: History, facts: Facts) -> list[Violation]:
 
     A later message of one publisher is newer, at any timestamp.
     """
-    known, found = Known(), list[Violation]()
+    known, found = Known(roaming=roaming_streams(history)), list[Violation]()
     kept: dict[str, dict[Topic, Event]] = defaultdict(dict)
-    for place, event in enumerate(history.of("accept", "answer", "value", "values")):
+    for place, event in enumerate(history.of("accept", "log", "answer", "value", "values")):
         known.hear(place, event)
         if event.kind == "value":
             kept[event.who][topic_of(event)] = event
@@ -107,10 +124,10 @@ def read_alike(history: History, facts: Facts) -> list[Violation]:
     message or erased the topic first has another value, and a publisher's restarted node gives the message
     another timestamp.
     """
-    known, found = Known(), list[Violation]()
+    known, found = Known(roaming=roaming_streams(history)), list[Violation]()
     said: dict[tuple[int, Topic], list[Event]] = defaultdict(list)
     untold = {event.to for event in history.of("untold yet")}
-    for place, event in enumerate(history.of("accept", "answer", "read")):
+    for place, event in enumerate(history.of("accept", "log", "answer", "read")):
         known.hear(place, event)
         is_behind = event.sub == EARLY and event.text == CACHED and event.to in untold
         if event.kind == "read" and event.flags == "refused":

@@ -161,6 +161,8 @@ class Ending:
             client.event("open call", text=type(request.command).__name__)
         if not client.is_through:
             client.event("open publish")
+        if client.roams and client.core.visits.is_moving:
+            client.event("open visit", to=client.core.line.home)
         if client.is_stuck:
             client.event("unsent")
         for number, to in client.open.items() if isinstance(client, Partner) else ():

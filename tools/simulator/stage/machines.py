@@ -27,7 +27,7 @@ class Machines:
     def steps(self) -> Steps:
         return {
             "start": self.start,
-            "kill": self._kill,
+            "kill": self.kill,
             "power off": self._power_off,
             "close": self._close,
             "arm": self._arm,
@@ -93,7 +93,7 @@ class Machines:
             wait = self._net.delay(name, to)
             self._net.after(wait, lambda: self._nodes[to].advertised(me))
 
-    def _kill(self, name: str) -> None:
+    def kill(self, name: str) -> None:
         self._scene.fault("kill", name)
         self._nodes[name].kill()
 

@@ -17,6 +17,7 @@ from tools.simulator.stage.scene import Scene
 from tools.simulator.stage.services import Services
 from tools.simulator.stage.sites import Sites
 from tools.simulator.stage.strangers import Strangers
+from tools.simulator.stage.visits import Visits
 from tools.simulator.stage.wires import Wires
 from tools.simulator.steps import Step
 from tools.simulator.world.filed import ONE_IN, folder
@@ -38,9 +39,10 @@ class Stage:
         self._company, self._services, self._queues = Company(scene), Services(scene), Queues(scene)
         self._sites = Sites(scene)
         disks, wires, rules = Disks(scene, self._machines.start), Wires(scene), Rules(scene)
+        visits = Visits(scene, self._machines.kill, self._machines.start)
         parts = (
             self._machines, disks, wires, rules, self._strangers, self._company, self._services,
-            self._queues, self._sites,
+            self._queues, self._sites, visits,
         )  # fmt: skip
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 

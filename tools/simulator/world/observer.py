@@ -31,7 +31,7 @@ from mesh.values import parse_message_id
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
-from tools.simulator.history import Event, History
+from tools.simulator.history import MOVING, Event, History
 from tools.simulator.world import choices, ruled
 from tools.simulator.world.network import Network
 from tools.simulator.world.queueing import QueueWatch
@@ -229,6 +229,11 @@ class Observer(Component):
         entries = core.parts.forwarder.onward.entries()
         self._told("tail-back", sum(e.messages for e in entries if e.warned and e.origin.is_local))
         self.queues.sample()
+        for session in core.parts.clients.sessions.values():
+            if session.conn is not None and core.parts.context.visits.has_left(
+                session.stream, core.parts.context.me.uuid
+            ):
+                self._add(self._event("serves", stream=session.stream.hex(), to=session.text))
 
     def _told(self, what: str, amount: int) -> None:
         if amount > self._most[what]:
@@ -247,6 +252,7 @@ class Observer(Component):
             "malformed",
             "forged",
             "commits_under_way",
+            *MOVING,
         ):
             self._add(self._event("end", text=name, stamp=int(figures[name])))
         self._add(self._event("end", text="on disk", stamp=len(list(self._node.store.load().envelopes))))
@@ -255,6 +261,8 @@ class Observer(Component):
                 self._add(self._event("owed", to=peer.node.name))
         alive = sorted(self._node.alive)
         self._add(self._event("end", text="alive", keys=tuple(alive)))
+        for session in core.parts.clients.sessions.values():
+            self._add(self._event("has session", stream=session.stream.hex(), to=session.text))
         self.values()
 
     def values(self) -> None:

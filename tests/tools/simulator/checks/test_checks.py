@@ -84,6 +84,7 @@ ERASED = (
 UP = (said("start", "a", 0), said("start", "b", 0), view("alive", 1))
 LATER = Event(900, "last", "")
 TOLD = Event(5, "gap", "ann", sub=1, gap=1)
+CAME = Event(5, "came to", "joe", stream=S, to="b")
 CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     "G1": (PLAIN, (SUB, pub(1), ok(1), given(1)), (SUB, pub(1), ok(1), given(1, text="y"))),
     "G1.1": (
@@ -170,6 +171,12 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         (Event(5, "sample", "a", text="feed", stamp=101),),
     ),
     "L1": (PLAIN, (Event(9, "end", "a", text="pending"),), (Event(9, "end", "a", text="pending", stamp=1),)),
+    "SE4": (PLAIN, (CAME,), (CAME, *[said("serves", "a", at) for at in range(6, 23)])),
+    "SE6": (
+        PLAIN,
+        (CAME, Event(9, "end", "a", text="sessions_held"), Event(9, "has session", "b", stream=S)),
+        (CAME, Event(9, "has session", "a", stream=S), Event(9, "has session", "b", stream=S)),
+    ),
     "T1": (PLAIN, (said("start", "a", 5),), (said("start", "a", 5), said("thrown out", "a", 6))),
     "P1": (LIAR, (said("stop", "a", 5),), (said("stop", "a", 5), said("stopped", "a", 5, text="CONFLICT"))),
     **SERVICES,
