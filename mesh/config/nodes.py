@@ -11,7 +11,7 @@ from mesh.config.rule import rule_of, spelt
 from mesh.config.source import ConfigFile, Setting, values
 from mesh.errors import BadConfig, BadName, BadXPath
 from mesh.mapping.checking import check_xpaths
-from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, PATTERN, REST, XPATH, KeyRule, Rule
 from mesh.names import node_name
 
 # Settings of [timing] that can be set for the connection to one node, too.
@@ -176,6 +176,8 @@ def _named(rule: Rule) -> Iterator[str]:
     yield from (f"key {key!r}" for key in rule.keys)
     yield from (f"XPath {xpath!r}" for xpath in rule.xpaths)
     yield from (f"pattern {pattern!r}" for pattern in rule.patterns)
+    if rule.is_rest:
+        yield str(KeyRule(REST))
 
 
 def _domain(domain: str) -> str:

@@ -9,7 +9,7 @@ from mesh.config.source import ConfigFile, near_miss, values
 from mesh.errors import BadConfig, LocalError
 from mesh.mapping.checking import check_alternative
 from mesh.mapping.filters import VERSION, Filter, made
-from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, LONGEST_CACHED, PATTERN, XPATH, KeyRule, Rule
+from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, LONGEST_CACHED, PATTERN, REST, XPATH, KeyRule, Rule
 from mesh.wire.limits import HISTORY_MESSAGES
 
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_CACHED)]
@@ -44,7 +44,7 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "cache_ttl": (Seconds, "Write seconds, such as cache_ttl = 60. 0 means no limit."),
     "cache_linger": (Seconds, "Write seconds, such as cache_linger = 10. 0 means not at all."),
 }
-# A rule sets at least one of the keys in MATTERS.
+# A rule sets at least one of the keys in MATTERS, or makes its node a slave for everything else.
 MATTERS = (
     "domains", "keys", "xpaths", "patterns", "filters", "given", "mapper", "accept_default",
     "accept_other_default",
@@ -63,6 +63,7 @@ GIVEN_KEYS: dict[str, tuple[Any, str]] = {
 }
 LISTED = {
     EXACT: "keys", XPATH: "xpaths", PATTERN: "patterns", DOMAIN: "domains", ANY: "domains", FILTER: "filters",
+    REST: "refid",
 }  # fmt: skip
 GIVEN_KINDS = {"key": EXACT, "xpath": XPATH, "pattern": PATTERN, "domain": DOMAIN}
 
@@ -76,9 +77,11 @@ def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nod
     is_file = bool(file.table)  # else options of a command line
     title = f"[[nodes.{spelt(name)}.master]]" if is_file else f"the rule of {name}"
     said = values(file, at, title, table, RULE_KEYS)
-    if all(table.get(key) in (None, [], "") for key in MATTERS):
+    is_rest = bool(said.get("stratum") and said.get("refid"))
+    if not is_rest and all(table.get(key) in (None, [], "") for key in MATTERS):
         names = MATTERS if is_file else ("--domain", "--key", "--pattern", "--xpath")
-        hint = f"Add one of {', '.join(names)}."
+        rest = "or stratum and refid, for a slave's parent for everything else"
+        hint = f"Add one of {', '.join(names)}; {rest}."
         raise BadConfig(f"{file.origin(*at)}: {title} has no condition, so it matches no message.", hint=hint)
     said["filters"] = _filters(file, (*at, "filters"), title, said.get("filters", ()))
     said["given"] = tuple(

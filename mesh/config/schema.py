@@ -66,12 +66,14 @@ def _section(section: str, struct: type[msgspec.Struct]) -> Schema:
 
 
 def _rule() -> Schema:
-    """Return the schema of a rule: at least one key of MATTERS is present and not empty."""
+    """Return the schema of a rule, which has a key of MATTERS, or both stratum and refid."""
     filters = _list(_table(FILTER_KEYS, required=("type",)))
-    given = _table(GIVEN_KEYS, {"filters": filters}) | {"oneOf": [{"required": [key]} for key in GIVEN_KINDS]}
-    rule = _table(RULE_KEYS, {"filters": filters, "given": _list(given)})
+    terms = _table(GIVEN_KEYS, {"filters": filters}) | {"oneOf": [{"required": [key]} for key in GIVEN_KINDS]}
+    rule = _table(RULE_KEYS, {"filters": filters, "given": _list(terms)})
     full: Schema = {"not": {"enum": [[], ""]}}
-    return rule | {"anyOf": [{"required": [key], "properties": {key: full}} for key in MATTERS]}
+    given = [{"required": [key], "properties": {key: full}} for key in MATTERS]
+    rest = {"required": ["stratum", "refid"], "properties": {"stratum": {"minimum": 1}, "refid": full}}
+    return rule | {"anyOf": [*given, rest]}
 
 
 def _table(

@@ -49,20 +49,27 @@ def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
     """Return warnings about parts of `rules[number]` that have no effect at the node `me`."""
     rule = rules[number]
     keys = tuple(rule.alternatives())
+    if rule.is_rest and rule.node != me:
+        return [
+            f"this rule of {rule.node} without a condition applies at {rule.node} only, so it has no effect "
+            f"at {me}: add a condition, or ignore this if the nodes share the file"
+        ]
     takes_default = rule.accept_other_default or (rule.node == me and rule.is_master)
     if not keys and not takes_default:
+        more = "; add refid to make it the parent for everything else" if rule.stratum else ""
         return [
-            f"this rule of {rule.node} names no domain, key, pattern, XPath or filter, so it has no effect"
+            f"this rule of {rule.node} names no domain, key, pattern, XPath or filter, so it has no "
+            f"effect{more}"
         ]
     if rule in rules[:number]:
         return [f"this rule of {rule.node} is a duplicate and has no effect"]
-    if rule.node != me or rule.stratum == 0 or rule.refid:
+    if rule.node != me or rule.stratum == 0:
         return []
     closer = [each for each in rules if each.node != me and each.stratum < rule.stratum]
     return [
         (
             f"{key.kind} {key.text[:80]!r} at stratum {rule.stratum} of {me} leads nowhere: no "
-            "rule names a node of a lower stratum for it"
+            f"rule names a node of a lower stratum for it; add it to a rule of {rule.refid or 'the next hop'}"
         )
         for key in keys
         if key.kind in (EXACT, DOMAIN) and key.text and not any(_may_fit(each, key) for each in closer)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from mesh.mapping.decision import Claim
 from mesh.mapping.filters import Filter, FilteredMessage, Test, made
 from mesh.mapping.keyxml import Document, KeyXPath, asked
-from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
-from mesh.patterns import matches
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, PATTERN, REST, XPATH, KeyRule, Rule
+from mesh.patterns import SYSTEM, matches
 from mesh.reserved import is_own_domain
 
 CACHE = 100_000  # keys whose claims are remembered
@@ -71,13 +71,15 @@ class Claims:
         self._xpaths, self._patterns, self._filters, self._any = (
             [term for term in terms if term.key.kind == kind] for kind in (XPATH, PATTERN, FILTER, ANY)
         )
+        self._rest = parents(me, (term for term in terms if term.key.kind == REST))
         self._looked = [*self._xpaths, *self._patterns]  # keys that must be tested
         self._reads_key = bool(self._patterns) or any(
             term.xpath is not None and term.xpath.reads_key for term in self._xpaths
         )
         mine = [rule for rule in rules if rule.node == me and rule.is_master]
         named = {term.rule for term in self._by_domain.get("", ())}
-        self.takes_default = not mine or any(rule.accept_default or rule in named for rule in mine)
+        takes = any(rule.accept_default or rule in named for rule in mine)
+        self.takes_default = takes if mine else not self._rest
         self._fits: dict[tuple[str, str, str], Fit] = {}
         self._found: dict[tuple[Fit, str, bool, FilterResults], tuple[Claim, ...]] = {}
 
@@ -91,7 +93,7 @@ class Claims:
         With `is_own` a client of this node published the message, and the node's rules for own messages
         without a domain apply. `held` are the results of the filters, if the rules have any.
         """
-        if not self._rules or is_own_domain(domain):
+        if not self._rules or is_own_domain(domain) or (self._rest and key.startswith(SYSTEM)):
             return NO_CLAIMS
         at = (self.fit(key, domain, xml), domain, is_own, held)
         found = self._found.get(at)
@@ -141,6 +143,7 @@ class Claims:
         yield self._filters
         if domain or not self._is_mesh:
             yield self._any
+        yield self._rest
 
     def _default(self, is_own: bool) -> list[RuleTerm]:
         """Return the terms of nodes that accept messages without a domain.
@@ -184,7 +187,8 @@ class Claims:
         if not domain or is_own_domain(domain):
             return NO_CLAIMS
         by_name = tuple(term.claim for term in self._by_domain.get(domain, ()) if not term.filters)
-        return by_name or tuple(term.claim for term in self._any if not term.filters)
+        any_domain = by_name or tuple(term.claim for term in self._any if not term.filters)
+        return any_domain or tuple(term.claim for term in self._rest)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
         """Return the claims on each part of the messages that match a query; a part may have no claims.
@@ -234,6 +238,16 @@ class Claims:
             named |= frozenset({f"#{text}"}) if kind == "exact" else frozenset()
         is_named = not domain or domain in self._by_domain or is_own_domain(domain)
         return kind == "exact", named, domain if is_named else ANY_DOMAIN
+
+
+def parents(me: str, terms: Iterable[RuleTerm]) -> list[RuleTerm]:
+    """Return the terms of the node `me`, each followed by a term of its parent, one stratum closer."""
+    found = list[RuleTerm]()
+    for term in terms:
+        if term.rule.node == me:
+            parent = replace(term.rule, node=term.rule.refid, stratum=term.rule.stratum - 1, refid="")
+            found += [term, RuleTerm(parent, term.key, ())]
+    return found
 
 
 def _xpath(key: KeyRule) -> KeyXPath | None:

@@ -12,7 +12,7 @@ from mesh.mapping.claims import Claims, FilterResults
 from mesh.mapping.decision import Claim, Decision, Kind, NodesView, Sources, Use, forward, here, refuse, wait
 from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.filters import FilteredMessage
-from mesh.mapping.rules import ANY, ANY_DOMAIN, Rule, has_key_rules, has_rivals, has_several
+from mesh.mapping.rules import ANY_DOMAIN, DOMAIN, Rule, has_key_rules, has_rivals, has_several
 from mesh.mapping.strata import closer
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
@@ -152,10 +152,13 @@ class Mapping:
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
     def named_domains(self) -> tuple[str, ...]:
-        """Return the domains that rules name without filters, each once, possibly including "*"."""
-        found = (
-            ANY_DOMAIN if key.kind == ANY else key.text for rule in self.rules for key in rule.whole_domains()
-        )
+        """Return the domains that rules name without filters, each once.
+
+        "*" stands for the domains that no rule names.
+        """
+        rules = (rule for rule in self.rules if rule.node == self.me or not rule.is_rest)
+        keys = chain.from_iterable(rule.whole_domains() for rule in rules)
+        found = (key.text if key.kind == DOMAIN else ANY_DOMAIN for key in keys)
         return tuple(dict.fromkeys(filter(None, found)))
 
     def masters(self, key: str, e: Envelope) -> tuple[str, ...]:

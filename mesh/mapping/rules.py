@@ -11,7 +11,9 @@ ANY_DOMAIN = "*"  # domain of a rule: any named domain
 
 # Kinds of keys of a rule, the most specific first. One kind decides alone for a message.
 EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY = "EXACT", "XPATH", "PATTERN", "DOMAIN", "FILTER", "*"
-KINDS = (EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY)
+REST = "REST"  # of a rule without a condition: what no other rule matches
+KINDS = (EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY, REST)
+WHOLE = (DOMAIN, ANY, REST)  # kinds that match all keys of a domain
 LONGEST_CACHED = 86_400.0  # s, of `cache_ttl` and `cache_linger`
 OWN_MAPPER = "DomainToMaster"  # uses a rule's keys and filters
 
@@ -20,8 +22,8 @@ OWN_MAPPER = "DomainToMaster"  # uses a rule's keys and filters
 class KeyRule:
     """An alternative of a rule: a key of some kind, and filters that must all match.
 
-    `text` is a key (EXACT), an XPath, a pattern, or the name of a domain, "" for none. For the kinds FILTER
-    and ANY it is empty.
+    `text` is a key (EXACT), an XPath, a pattern, or the name of a domain, "" for none. For the kinds FILTER,
+    ANY and REST it is empty.
     """
 
     kind: str
@@ -29,7 +31,8 @@ class KeyRule:
     filters: tuple[Filter, ...] = ()
 
     def __str__(self) -> str:
-        named = {ANY: "DOMAIN *", FILTER: ""}.get(self.kind, f"{self.kind} {self.text}")
+        whole = {ANY: "DOMAIN *", FILTER: "", REST: "everything else"}
+        named = whole.get(self.kind, f"{self.kind} {self.text}")
         if self.kind == DOMAIN and not self.text:
             named = "accepts messages without a domain"
         return " and ".join(filter(None, (named, *map(str, self.filters))))
@@ -43,10 +46,11 @@ class Rule:
     messages without one. `refid` names the node one stratum closer to the master. `filters` are alternatives
     of their own; filters of a key are in `given`. The two `accept_` settings count with default scope "local"
     only. A `mapper` other than OWN_MAPPER replaces keys and filters, with `told` as its argument. A `backup`
-    is master only while all others are unreachable. With `dirty_read` local clients receive messages before
-    the node accepts them. A slave drops a cached value after `cache_ttl` s, and stays subscribed for
-    `cache_linger` s after its last local subscriber; 0 means no limit, and not at all. A master keeps the
-    latest `history` messages of each topic.
+    is master only while all others are unreachable. Without a condition, `refid` is the parent of the
+    node for everything that no other rule matches (`is_rest`). With `dirty_read` local clients receive
+    messages before the node accepts them. A slave drops a cached value after `cache_ttl` s, and stays
+    subscribed for `cache_linger` s after its last local subscriber; 0 means no limit, and not at all. A
+    master keeps the latest `history` messages of each topic.
     """
 
     node: str
@@ -74,6 +78,13 @@ class Rule:
         """Whether the node is a master even if others are reachable."""
         return self.stratum == 0 and not self.backup
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether the rule names a parent without a condition; such a rule counts at its own node only."""
+        named = (self.domains, self.keys, self.patterns, self.xpaths, self.filters, self.given)
+        is_whole = self.mapper == OWN_MAPPER and not (any(named) or self.accept_other_default)
+        return is_whole and self.stratum > 0 and self.refid not in ("", self.node)
+
     def alternatives(self) -> Iterator[KeyRule]:
         if self.mapper != OWN_MAPPER:
             yield KeyRule(FILTER, "", (Filter(self.mapper, self.told, self.version, MAPPERS),))
@@ -83,12 +94,14 @@ class Rule:
         yield from (KeyRule(PATTERN, pattern) for pattern in self.patterns)
         yield from (KeyRule(*_domain(domain)) for domain in self.domains)
         yield from (KeyRule(FILTER, "", (each,)) for each in self.filters)
+        if self.is_rest:
+            yield KeyRule(REST)
         for key in self.given:
             yield KeyRule(*_domain(key.text), key.filters) if key.kind == DOMAIN else key
 
     def whole_domains(self) -> Iterator[KeyRule]:
         """Yield the alternatives that name domains without filters."""
-        return (key for key in self.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
+        return (key for key in self.alternatives() if key.kind in WHOLE and not key.filters)
 
 
 def _domain(name: str) -> tuple[str, str]:
@@ -102,7 +115,7 @@ def standing_in(backup: str, masters: Iterable[Rule]) -> tuple[Rule, ...]:
 
 def has_key_rules(rules: Iterable[Rule]) -> bool:
     """Return whether a rule names some topics of a domain, and not the whole of it."""
-    return any(key.kind not in (DOMAIN, ANY) for rule in rules for key in rule.alternatives())
+    return any(key.kind not in WHOLE for rule in rules for key in rule.alternatives())
 
 
 def has_several(rules: Iterable[Rule]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mesh.mapping.filters import VERSION, Filter
-from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, OWN_MAPPER, KeyRule, Rule
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, OWN_MAPPER, REST, KeyRule, Rule
 from mesh.mapping.xmltext import attribute, content
 
 
@@ -53,7 +53,7 @@ def _rule(rule: Rule) -> Iterator[str]:
     if rule.mapper != OWN_MAPPER:
         yield f"  {_text(rule.told)}"
     else:
-        yield from (f"  {_alternative(key)}" for key in rule.alternatives())
+        yield from (f"  {_alternative(key)}" for key in rule.alternatives() if key.kind != REST)
     yield "</master>"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.routes.nodes import Nodes
@@ -28,14 +28,14 @@ class QuerySources:
         self._mapping = mapping
         self._nodes = nodes
         self._neighbours = neighbours
-        self._ways = frozenset(rule.node for rule in mapping.rules)
+        self._ways = ways_of(mapping.rules)
         self._beside: tuple[Mapping, ...] = ()  # other rules that also apply during a change
 
     def use_rules(self, *others: Sequence[Rule]) -> None:
         """Use `others` as well: rules that are next, or that were recently in force."""
         mapping = self._mapping
         self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)
-        self._ways = frozenset(rule.node for rules in (mapping.rules, *others) for rule in rules)
+        self._ways = ways_of(rule for rules in (mapping.rules, *others) for rule in rules)
 
     @property
     def has_ways(self) -> bool:
@@ -122,6 +122,11 @@ class QuerySources:
     def is_reachable(self, query: Query) -> bool:
         """Return whether all sources that the rules name for the query are reachable."""
         return not self.sources(query).away
+
+
+def ways_of(rules: Iterable[Rule]) -> frozenset[str]:
+    """Return the nodes that may forward messages of other masters."""
+    return frozenset(node for rule in rules for node in (rule.node, rule.refid if rule.is_rest else ""))
 
 
 def _is_own(query: Query) -> bool:

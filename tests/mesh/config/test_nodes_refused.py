@@ -109,7 +109,9 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("keys = ['k']\nstratum = 16", 2, "stratum = 16 is invalid: Expected `int` <= 15. 0 is the mast"),
         # no condition
         ("", 0, "[[nodes.a.master]] has no condition, so it matches no message. Add one of domai"),
-        ("stratum = 1\nrefid = 'heron'", 0, "[[nodes.a.master]] has no condition"),
+        ("stratum = 1", 0, "or stratum and refid, for a slave's parent for everything else"),
+        ("refid = 'heron'", 0, "[[nodes.a.master]] has no condition"),
+        ("stratum = 1\nrefid = 'elsewhere'", 2, "names a node without a section"),
         ("domains = []\nkeys = []", 0, "[[nodes.a.master]] has no condition"),
         # terms of the cache
         ("keys = ['k']\ncache_ttl = -1", 2, "cache_ttl = -1 is invalid: Expected `float` >= 0"),
@@ -192,6 +194,7 @@ def chain(*steps: tuple[str, str], sets: str = "domains = ['D']") -> str:
         (chain(("a", "b"), ("b", "a")), 1, "for domain 'D' the refids form a loop: a -> b -> a. "),
         (chain(("a", "b"), ("b", "c"), ("c", "a")), 1, "loop: a -> b -> c -> a. A refid names the node"),
         (chain(("x", "a"), ("a", "b"), ("b", "a")), 5, "loop: a -> b -> a. "),
+        (chain(("a", "b"), ("b", "a"), sets=""), 1, "for everything else the refids form a loop: a -> b"),
         (chain(("a", "b"), ("b", "a"), sets="keys = ['k']"), 1, "for key 'k' the refids form a loop: a"),
         (
             chain(("a", "b"), ("b", "a"), sets="accept_other_default = true"),
@@ -200,7 +203,7 @@ def chain(*steps: tuple[str, str], sets: str = "domains = ['D']") -> str:
         ),
         (chain(("a", "m"), ("a", "b"), ("b", "a")) + "[nodes.m]", 5, "loop: a -> b -> a. "),
     ],
-    ids=["two", "three", "behind another", "key", "without a domain", "one of two ways"],
+    ids=["two", "three", "behind another", "everything else", "key", "without a domain", "one of two ways"],
 )
 def test_refids_in_a_circle_are_refused_with_the_circle(
     tmp_path: Path, text: str, line: int, says: str

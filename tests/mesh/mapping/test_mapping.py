@@ -177,3 +177,43 @@ def test_A28_two_nodes_that_each_name_the_other() -> None:
     assert path == ["X", "Y"], "each was visited once"
     assert (decision.kind, decision.code) == (REFUSE, "CIRCULAR_LOOP")
     assert "X -> Y -> X" in decision.why
+
+
+# --- a slave for everything else ---------------------------------------------------------------------
+
+
+REST = Rule("bilbo", 2, refid="frodo")
+
+
+@pytest.mark.parametrize("domain", ["", "D", "E"])
+@pytest.mark.parametrize("scope", ["mesh", "local"])
+def test_42_the_parent_of_a_rule_without_a_condition_gets_what_no_other_rule_matches(
+    domain: str, scope: str
+) -> None:
+    mapping = Mapping("bilbo", [REST], scope)
+    assert mapping.decide("k", domain, ALL).node == "frodo"
+    assert mapping.decide("k", domain, down("frodo")).kind is WAIT
+    assert mapping.decide("k", domain, ALL, ["frodo"]).code == "CIRCULAR_LOOP"
+    [sources] = [mapping.sources("exact", "k", domain, ALL)]
+    assert sources.hops == ("frodo",) and not sources.everyone
+    assert mapping.named_domains() == ("*",) and mapping.of_domain("E", ALL)[1].node == "frodo"
+
+
+@pytest.mark.parametrize("rule", [EXACT, NAMED, STAR, Rule("star", patterns=("#",))])
+def test_42_each_rule_with_a_condition_counts_before_one_without(rule: Rule) -> None:
+    assert decided([REST, rule]) == f"forward {rule.node}"
+
+
+def test_42_a_rule_without_a_condition_counts_at_its_own_node_only_and_never_for_the_mesh_itself() -> None:
+    assert decided([REST], me="frodo") == "here"
+    mapping = Mapping("bilbo", [REST])
+    assert mapping.decide("__sys__deadMessage/1", "", ALL).kind is HERE
+    assert mapping.decide("k", "queue/jobs", ALL).kind is HERE
+    assert mapping.decide("k", "", ALL).to_master is False
+    assert Mapping("bilbo", [Rule("bilbo", 1, refid="frodo")]).decide("k", "", ALL).to_master
+
+
+def test_42_a_master_of_a_slave_for_everything_else_keeps_its_own() -> None:
+    mapping = Mapping("bilbo", [REST, Rule("bilbo", domains=("D",))], "local")
+    assert mapping.decide("k", "D", ALL).kind is HERE
+    assert mapping.decide("k", "E", ALL).node == "frodo"

@@ -24,6 +24,7 @@ LARGE = Filter("ContentLength", "8000")
         ),
         Rule("a", 1, ("NEWS",), dirty_read=True, cache_ttl=0.001, cache_linger=86_400.0, history=1000),
         Rule("a", given=(KeyRule("EXACT", "k", (LARGE,)), KeyRule("DOMAIN", "D", (LARGE,)))),
+        Rule("a", 2, refid="b"),
     ],
 )
 def test_rules_are_read_as_they_were_written(rule: Rule) -> None:
