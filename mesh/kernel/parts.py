@@ -27,6 +27,7 @@ from mesh.kernel.reception import Reception
 from mesh.kernel.routes.strata import LiveStrata
 from mesh.kernel.routes.trees import Trees
 from mesh.kernel.rules.inheriting import Inheriting
+from mesh.kernel.rules.reparenting import Reparenting
 from mesh.kernel.rules.ruling import Ruling
 from mesh.kernel.rules.standby import Standby
 from mesh.kernel.states.clocks import Clocks
@@ -49,6 +50,8 @@ from mesh.kernel.subscribers.master_logs import MasterLogs
 from mesh.kernel.subscribers.origins import Origins
 from mesh.kernel.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.kernel.subscribers.publishing import Publishing
+from mesh.kernel.subscribers.refill_source import RefillSource
+from mesh.kernel.subscribers.refilling import Refilling
 from mesh.kernel.subscribers.remote_inboxes import RemoteInboxes
 from mesh.kernel.subscribers.resume_source import ResumeSource
 from mesh.kernel.subscribers.resuming import Resuming
@@ -100,6 +103,11 @@ class Parts(Foundation):
         inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
         remote_inboxes = RemoteInboxes(context, disk, self.peers, questions, inboxes)
         first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
+        strata = self.strata = LiveStrata(context, mapping, n, nodes)
+        refills = RefillSource(context, disk, router, nodes, questions, strata, self.peers)
+        refilling = self.refilling = Refilling(
+            context, disk, mapping, n, nodes, questions, demand, strata, arrivals, settling.resumed
+        )
         resumable = ResumeSource(context, disk, self.peers, sessions)
         logs = MasterLogs(context, n, questions, resumable)
         resuming = self.resuming = Resuming(context, demand, logs, settling.resumed)
@@ -124,7 +132,6 @@ class Parts(Foundation):
         presence = self.presence = Presence(context, n, nodes, audience)
         members = self.members = GroupMembers(context, n, nodes, audience)
         self.back = ReplyBatch(context, self.peers.get)
-        strata = self.strata = LiveStrata(context, mapping, n, nodes)
         trees = Trees(context, mapping, nodes, questions, strata)
         room = self.room = ClientRoom(context, n, gossiping, sessions)
         admission = self.admission = Admission(
@@ -133,6 +140,9 @@ class Parts(Foundation):
         )  # fmt: skip
         last_values = LastValues(context, lookup, erasing, forwarder, links)
         ruling = self.ruling = Ruling(context, mapping, self.meeting, n, nodes, router, gossiping, demand)
+        reparenting = self.reparenting = Reparenting(
+            context, mapping, n, nodes, gossiping, strata, refilling, ruling
+        )
         inheriting = Inheriting(context, mapping, lookup, erasing, log, disks.own)
         standby = Standby(context, mapping, nodes, demand, questions, copies)
         finder = self.client_finder = ClientFinder(context, nodes, questions, sessions)
@@ -145,14 +155,14 @@ class Parts(Foundation):
         # Lower packages first. Components that repeat questions follow those that know the nodes to ask.
         context.face.fill(
             (
-                context.events, disks, resumable, n, n.acquaintances, self.meeting, self.censuses, router,
-                nodes.whereabouts, self.ways, self.recall, gossiping, Clocks(context, n), node_topics,
+                context.events, disks, resumable, refills, n, n.acquaintances, self.meeting, self.censuses,
+                router, nodes.whereabouts, self.ways, self.recall, gossiping, Clocks(context, n), node_topics,
                 vouching, demand, lookup, forwarder.shipping, provisional, forwarder,
                 sessions, sender_check, visiting, links, wanted,
                 inboxes, remote_inboxes, collecting, last_values, finder, routes, first, resuming,
                 subscribing, publishing, clients,
-                self.authors, self.shared, self.weights, ruling, inheriting, standby, strata, trees,
-                admission, room, status, Consuming(context), presence, members,
+                refilling, self.authors, self.shared, self.weights, ruling, inheriting, standby, strata,
+                reparenting, trees, admission, room, status, Consuming(context), presence, members,
                 *(component for feature in self._features for component in feature.components),
                 Verbs(context, wanted), self.reception, holdings, questions,
             )

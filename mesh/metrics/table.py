@@ -131,6 +131,10 @@ TABLE: Mapping[str, MetricRow] = {
     "sessions_held": _gauge(
         "sessions_held", "Sessions that moved away and that their new node has not released yet"
     ),
+    "refilled_messages": _counter("refilled_messages", "Messages that a new parent sent for a former one"),
+    "refilling": _gauge("refilling", "Domains whose missed messages come through a new parent"),
+    "refill_pins": _gauge("refill_pins", "Slaves with a new parent for which this node's log is pinned"),
+    "adopted_parents": _gauge("adopted_parents", "Domains with another parent than the configured one"),
     "resuming": _gauge("resuming", "Logs that subscriptions of visiting sessions are resuming"),
     "resume_pins": _gauge("resume_pins", "Subscriptions for which this node's log is pinned"),
     "pinned_envelopes": _gauge("pinned_envelopes", "Stored envelopes that are kept for pins alone"),

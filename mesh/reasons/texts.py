@@ -74,6 +74,11 @@ TEXTS: dict[str, Text] = {
     "NO_WAY": Text(
         PERHAPS, "no route to a master of {domain} can be found from here: {says}", "See `mesh ls --tree`."
     ),
+    "ADOPTED_PARENT": Text(
+        STATE,
+        "{node} is the parent in place of {parent}, until {parent} has had a route for {seconds} s",
+        "See `mesh ls --tree`.",
+    ),
     "WAY_BROKEN": Text(PERHAPS, "{next}, a next hop in the rules, {says}", "See `mesh ls --tree`."),
     # --- topics: subscribers
     "SUBSCRIBED": Text(STATE, "the topic is subscribed to here by {who}"),

@@ -87,17 +87,17 @@ class DecisionTable:
             del entry.ruling.entries[entry.serial]
             entry.ruling = None
 
-    def refile(self, question: Callable[[PendingForward], Hashable]) -> None:
+    def refile(self, question: Callable[[PendingForward], Hashable], sent_too: bool = False) -> None:
         """Regroup the entries by `question` after rules have changed, to be examined after the next decision.
 
         An entry that was sent may be at its master under the former rules, so it leaves the table and keeps
-        its route. Entries addressed to a node stay in any case: no rule changes their master.
+        its route, unless `sent_too`. Entries addressed to a node stay: no rule changes their master.
         """
         entries = {serial: e for ruling in self._rulings.values() for serial, e in ruling.entries.items()}
         self._rulings, self._doubtful = {}, {}
         for serial, entry in sorted(entries.items()):
             old, entry.ruling = entry.ruling, None
-            if old is not None and (entry.node or not entry.was_sent):
+            if old is not None and (entry.node or sent_too or not entry.was_sent):
                 fresh = SharedDecision(old.decision, old.course, is_mixed=True)
                 ruling = entry.ruling = self._rulings.setdefault(question(entry), fresh)
                 ruling.entries[serial] = entry

@@ -86,6 +86,7 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "where": (r.Hops,),
     "weights": (r.WeightsTold,),
     "resume": (r.Resumed,),
+    "refill": (r.Refilled,),
     "release": (r.SessionReleased,),
     "hold": (r.DeliveriesHeld,),
     "settle": (r.Settlements,),

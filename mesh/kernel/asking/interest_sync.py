@@ -218,6 +218,10 @@ class InterestSync(Component):
                 need[peer.node.uuid] = asked.version
         return need
 
+    def is_confirmed_by(self, uuid: bytes) -> bool:
+        """Return whether the peer was sent all queries for it, and has confirmed them."""
+        return not self._aims.is_open and not self.unconfirmed({uuid})
+
     @property
     def is_confirmed(self) -> bool:
         """Whether all queries were sent, and all reachable peers that are not slow have confirmed them."""

@@ -68,6 +68,9 @@ def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], 
     return command, then
 
 
+TOLD = 8  # changes listed in an event
+
+
 @dataclass(frozen=True, slots=True)
 class Reloaded:
     """A configuration that was read again.
@@ -82,6 +85,18 @@ class Reloaded:
     now: tuple[str, ...]
     later: tuple[str, ...]
     keep: Callable[[], None] = lambda: None
+
+    @property
+    def text(self) -> str:
+        """The applied and the postponed changes, for an event."""
+        taken = f"applied: {'; '.join(_some(self.now))}" if self.now else ""
+        rest = f"unchanged until a restart: {', '.join(_some(self.later))}" if self.later else ""
+        return ". ".join(filter(None, (taken, rest))) or "no setting has changed"
+
+
+def _some(lines: Sequence[str]) -> Sequence[str]:
+    left = len(lines) - TOLD
+    return [*lines[:TOLD], f"and {left:,} more"] if left > 0 else lines
 
 
 def no_file() -> Reloaded:

@@ -21,7 +21,7 @@ COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
     "forged", "unasked", "unknown_commands", "unknown_kinds", "not_understood", "malformed_gossip", "adverts",
-    "forged_visits", "visits", "resumed_messages", "collected_messages",
+    "forged_visits", "visits", "resumed_messages", "collected_messages", "refilled_messages",
     "adverts_rejected", "slow_consumers", "met_itself", "late_replies", "settled_late", "group_dropped",
     "durable_lost", "durable_dropped", "node_full", "node_busy", "confirmed", "confirmed_bytes",
 )  # fmt: skip

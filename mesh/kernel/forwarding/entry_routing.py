@@ -138,19 +138,20 @@ class EntryRouting:
 
     # --- deciding again ---------------------------------------------------------------------------------
 
-    def on_rules(self, is_agreed: bool, is_now: bool) -> None:
+    def on_rules(self, is_agreed: bool, is_now: bool, is_parent: bool = False) -> None:
         """Schedule new decisions on waiting entries after new rules were published.
 
         `is_now` means that this node applies the rules from now on, `is_agreed` that all live nodes have
-        confirmed them.
+        confirmed them. With `is_parent` sent entries take the new route, too: their master knows repeats.
         """
         now = self._context.clock.now
         self.put_off.ruled()
         self.deciding.holds_until = 0.0 if is_agreed else now + HOLDS
         self._context.clock.wake(now + HOLDS)
         if is_now:
-            self.rulings.refile(lambda entry: self.deciding.question(entry.envelope))
-            self.put_off.refiled()
+            self.rulings.refile(lambda entry: self.deciding.question(entry.envelope), sent_too=is_parent)
+            if not is_parent:
+                self.put_off.refiled()
 
     def decide_again(self) -> None:
         """Decide all waiting entries again, as nodes or rules have changed."""

@@ -101,7 +101,7 @@ class Forwarder(Component):
 
     def _on_rules(self, fact: RulesChanged) -> None:
         self.acceptance.was_master |= fact.is_now
-        self.routing.on_rules(fact.is_agreed, fact.is_now)
+        self.routing.on_rules(fact.is_agreed, fact.is_now, fact.is_parent)
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (

@@ -12,12 +12,14 @@ from mesh.mapping.rules import Rule
 class RulesChanged(Fact):
     """The rules of this node change: `rules` are next, or in force if `is_now`.
 
-    `is_agreed` means that all live nodes have confirmed them.
+    `is_agreed` means that all live nodes have confirmed them. With `is_parent`, only next hops change, and
+    each message keeps its master.
     """
 
     is_now: bool
     is_agreed: bool = False
     rules: tuple[Rule, ...] = ()
+    is_parent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from mesh.wire.commands import Follow, Strata, Stratum
 from mesh.wire.limits import FOLLOWED, STRATA
 
 PATIENCE = 1.0  # s to wait for a report
+NONE_ALSO: Mapping[str, Sequence[str]] = {}
 
 
 @dataclass(slots=True)
@@ -55,15 +56,18 @@ class StrataFollowing:
     def drop_peer(self, peer: Peer) -> None:
         self.peers.pop(peer.node.uuid, None)
 
-    def follow_claims(self, claims: Mapping[str, Sequence[Claim]]) -> None:
+    def follow_claims(
+        self, claims: Mapping[str, Sequence[Claim]], also: Mapping[str, Sequence[str]] = NONE_ALSO
+    ) -> None:
         """Follow the nodes that may be on the route, for each domain in `claims`, and no others.
 
-        At most FOLLOWED domains are followed at one node.
+        `also` has further nodes, by domain. At most FOLLOWED domains are followed at one node.
         """
         wanted: dict[bytes, dict[str, None]] = {uuid: {} for uuid in self.peers}
         for domain, claimed in claims.items():
-            for claim in closer(self._context.me.name, claimed):
-                peer = self._nodes.named(claim.node)
+            nodes = (claim.node for claim in closer(self._context.me.name, claimed))
+            for node in dict.fromkeys((*nodes, *also.get(domain, ()))):
+                peer = self._nodes.named(node)
                 if peer is not None and len(domains := wanted.setdefault(peer.node.uuid, {})) < FOLLOWED:
                     domains[domain] = None
         for uuid, domains in wanted.items():

@@ -3,7 +3,7 @@
 # Law 1: nothing is reported before it is known.
 # Law 2: everything is measured again after a change, but at most once per PAUSE. A route that flaps is
 # reported at growing intervals (Damping).
-# Law 3: the routing of messages does not depend on measured distances.
+# Law 3: the next hop of a message does not depend on measured distances, except by an adopted parent.
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class LiveStrata(Component):
         self._ways: dict[str, dict[str, Distance | None]] = {}  # domain -> node -> its route
         self._damping = Damping()
         self._looked: dict[str, float] = {}  # end of the measurement, by domain
+        self._also: dict[str, tuple[str, ...]] = {}  # by domain: further nodes that are followed
         self._waiting: list[tuple[str, Callable[[], None]]] = []
         self._due = 0.0  # time of the next measurement; not before `_next`
         self._next = 0.0
@@ -120,7 +121,7 @@ class LiveStrata(Component):
         domains = self._domains()
         self._next = now + PAUSE * (1 + len(domains) // FEW)
         claims = {domain: self._mapping.of_domain(domain, self._nodes) for domain in domains}
-        self.following.follow_claims(claims)
+        self.following.follow_claims(claims, self._also)
         self._ways = {}
         self.own = {d: way for d in domains if (way := self._measured(d, claims[d])) is not None}
         self._announce_changes()
@@ -134,7 +135,7 @@ class LiveStrata(Component):
         self._looked = {domain: until for domain, until in self._looked.items() if until > now}
         has_ways = any(rule.node != me for rule in self._mapping.rules)
         named = self._mapping.named_domains() if has_ways else ()
-        return list(dict.fromkeys((*named, *self._looked, *self.followers.domains())))[:MOST]
+        return list(dict.fromkeys((*named, *self._also, *self._looked, *self.followers.domains())))[:MOST]
 
     def _measured(self, domain: str, claims: Sequence[Claim]) -> Distance | None:
         me, is_open = self._context.me.name, self._mapping.scope == "mesh"
@@ -166,6 +167,18 @@ class LiveStrata(Component):
             else:
                 self._damping.mark_sent(domain, now)
         return [domain for domain, way in self.shown.items() if way != before.get(domain)]
+
+    def follow_also(self, domain: str, nodes: tuple[str, ...]) -> None:
+        """Follow `nodes` for the domain, too. They are no part of this node's route."""
+        if self._also.get(domain, ()) != nodes:
+            self._also.pop(domain, None)
+            if nodes:
+                self._also[domain] = nodes
+            self._schedule_review()
+
+    def way_by(self, domain: str, node: str) -> Distance | None:
+        """Return the reported route of a followed node, with the latency from here; None while unknown."""
+        return self.following.way_of(domain, Claim(node, 1, "", ""))
 
     # --- questions ----------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Mapping as Table
 from dataclasses import replace
 from itertools import chain
 from math import inf
@@ -36,6 +37,7 @@ from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
 from mesh.mapping.changing import leaves_shared
 from mesh.mapping.checking import check_xpaths
 from mesh.mapping.mapping import Mapping
+from mesh.mapping.parents import Adopted, with_parents
 from mesh.mapping.rules import Rule
 from mesh.wire.calls import AskReload
 from mesh.wire.replies import ReloadTold
@@ -45,7 +47,7 @@ ENDS = 60.0  # s until old rules are dropped
 LOOK = 0.05  # s between two checks for confirmed subscriptions
 ASKS_BY = "asksby"  # name, in a state, of the rules in use
 BEFORE = 7  # older rules that are remembered
-LINES, TOLD = 1000, 8  # changes listed in an answer, in an event
+LINES = 1000  # changes listed in an answer
 
 
 class Ruling(Component):
@@ -77,6 +79,7 @@ class Ruling(Component):
         self.own = RuleSet(mapping.rules, context.settings.known)
         self.agreed = NONE
         self._summary: Summary | None = None  # of `agreed`
+        self._parents: Table[str, Adopted] = {}
         self._next: RuleSet | None = None
         self._is_shared = False  # whether `_next` are shared rules
         self._before: list[tuple[float, tuple[Rule, ...]]] = []  # deadlines of older rules that may be in use
@@ -112,7 +115,7 @@ class Ruling(Component):
         self._context.settings = replace(self._context.settings, **found.settings)
         found.keep()
         self._context.facts.publish_fact(SettingsRead())
-        self._context.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
+        self._context.event("settings", f"{by}: {found.text}", level="warning" if found.later else "info")
         return found
 
     def reload_and_tell(self, by: str) -> None:
@@ -147,7 +150,7 @@ class Ruling(Component):
             self._expect(is_shared=True)
         else:  # no message has been accepted yet
             self._next = None
-            self._apply_rules(counting(self.own, agreed))
+            self._apply_rules(self._counting())
             self._says_so()
 
     def check_rules(self, own: RuleSet, agreed: Agreed) -> None:
@@ -168,6 +171,31 @@ class Ruling(Component):
             )
             raise NotAvailable(text, hint=hint)
         Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
+
+    # --- adopted parents ----------------------------------------------------------------------------------
+
+    def configured_rules(self) -> tuple[Rule, ...]:
+        """Return the rules of the settings, overlaid by the shared rules, without adopted parents."""
+        return counting(self.own, self.agreed).rules
+
+    def set_parents(self, parents: Table[str, Adopted]) -> None:
+        """Set the adopted parents by domain. They count at once, or with the next rules."""
+        self._parents = dict(parents)
+        found = self._counting()
+        if self._next is not None:
+            self._next = found
+            return
+        self._went_by(self._mapping.rules)
+        self._mapping.set_rules(found.rules)
+        self._mind_others()
+        self._publish_rules(RulesChanged(is_now=True, rules=found.rules, is_parent=True))
+        self._due = min(until for until, _ in self._before)
+        self._context.clock.wake(self._due)
+
+    def _counting(self) -> RuleSet:
+        found = counting(self.own, self.agreed)
+        rules = with_parents(self._mapping.me, found.rules, self._parents)
+        return RuleSet(rules, found.known, found.denied)
 
     # --- two-step change ----------------------------------------------------------------------------------
 
@@ -193,7 +221,7 @@ class Ruling(Component):
         self._settle()
         if self._next is not None:  # other nodes may use these
             self._went_by(self._next.rules)
-        found = self._next = counting(self.own, self.agreed)
+        found = self._next = self._counting()
         self._due, self._is_shared = self._context.clock.now + SWITCH, is_shared
         self._nodes.set_configured({*found.known, *self._nodes.named_ones})
         self._mind_others()
@@ -281,15 +309,3 @@ class Ruling(Component):
     def _publish_rules(self, fact: RulesChanged) -> None:
         self._context.facts.publish_fact(fact)
         self._context.facts.publish_last(RoutesChanged())
-
-
-def told(found: Reloaded) -> str:
-    """Return the applied and the postponed changes as text."""
-    taken = f"applied: {'; '.join(_some(found.now))}" if found.now else ""
-    rest = f"unchanged until a restart: {', '.join(_some(found.later))}" if found.later else ""
-    return ". ".join(filter(None, (taken, rest))) or "no setting has changed"
-
-
-def _some(lines: Sequence[str]) -> Sequence[str]:
-    left = len(lines) - TOLD
-    return [*lines[:TOLD], f"and {left:,} more"] if left > 0 else lines

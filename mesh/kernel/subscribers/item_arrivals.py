@@ -23,6 +23,9 @@ from mesh.wire.limits import HOPS
 # Law 3: if several masters send an item, only its new messages are relayed.
 
 
+WAITING = 10_000  # items of one peer and master that wait for a refill
+
+
 class ItemArrivals:
     """Relays received items, and keeps the position up to which this node has each master's log.
 
@@ -52,6 +55,9 @@ class ItemArrivals:
         self.whole = provisional.whole  # the contents of an item that are held here
         self._received: dict[bytes, int] = {}  # master -> how far we have its log
         self._furthest: dict[bytes, tuple[int, bytes]] = {}  # master -> (position, peer that sent it)
+        # (peer, master) -> its items that wait while the log is refilled, and the last refilled position
+        self.gates: dict[tuple[bytes, bytes], list[StoredEnvelope]] = {}
+        self._refilled: dict[tuple[bytes, bytes], int] = {}
 
     def on_item(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
@@ -73,6 +79,18 @@ class ItemArrivals:
             self._context.counters.add_count("repeated", envelope.count)
             self._settling.settle(peer, stored)
             return
+        way = peer.node.uuid, master
+        if (gate := self.gates.get(way)) is not None:
+            gate.append(stored)
+            if len(gate) > WAITING:  # the refill is late: these do not wait for it
+                self.open_gate(peer, master, 0)
+        elif 0 < position <= self._refilled.get(way, 0):
+            self._settling.settle(peer, stored)
+        else:
+            self._accept(peer, stored)
+
+    def _accept(self, peer: Peer, stored: StoredEnvelope) -> None:
+        envelope = stored.envelope
         stored.is_late = self._is_behind(stored)
         if self._mapping.has_several:
             self._copies.keep_values(envelope)
@@ -80,6 +98,34 @@ class ItemArrivals:
             self._merge(peer, stored)
         else:
             self._relay(peer, stored)
+
+    # --- refilled logs ----------------------------------------------------------------------------------
+
+    def accept_refilled(self, stored: StoredEnvelope) -> bool:
+        """Relay an envelope of a refilled log, and return whether a subscriber here needs it."""
+        far = stored.envelope.route[-1].stratum + 1 if stored.envelope.route else 1
+        self._context.clock.observe_timestamp(stored.envelope)
+        stored.envelope = replace(stored.envelope, route=(*stored.envelope.route, self._context.hop(far)))
+        self._received[stored.master] = max(stored.position, self._received.get(stored.master, 0))
+        stored.is_late = self._is_behind(stored)
+        self._router.relay(stored)
+        return bool(stored.owed)
+
+    def open_gate(self, peer: Peer, master: bytes, end: int) -> None:
+        """Relay the items that waited, except those up to `end`, which the refilled log had."""
+        way = peer.node.uuid, master
+        self._refilled[way] = end
+        for stored in self.gates.pop(way, ()):
+            if 0 < stored.position <= end:
+                self._settling.settle(peer, stored)
+            else:
+                self._accept(peer, stored)
+
+    def drop_gate(self, peer: Peer, master: bytes) -> None:
+        """Settle the items that waited without relaying them: another refill has them."""
+        for stored in self.gates.pop((peer.node.uuid, master), ()):
+            if stored.position:
+                self._settling.settle(peer, stored)
 
     def _goes_round(self, stored: StoredEnvelope) -> bool:
         """Return whether a peer relayed an item that this node relays to others in turn.

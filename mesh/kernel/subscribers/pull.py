@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mesh.errors import RemoteError
 from mesh.kernel.subscribers.session import Session
 from mesh.routing.feed import Feed
-from mesh.wire.calls import AskResume
+from mesh.wire.calls import AskRefill, AskResume
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Resumed
 
@@ -70,7 +70,7 @@ class Pull:
         self.ask = replace(self.ask, at=self.ask.end + 1, done=self.ask.end)
 
 
-def check_page(ask: AskResume, value: Resumed, envelopes: Sequence[Envelope]) -> None:
+def check_page(ask: AskResume | AskRefill, value: Resumed, envelopes: Sequence[Envelope]) -> None:
     """Raise RemoteError for a page that no correct master sends."""
     places = [ask.at - 1, *value.positions, max(value.next, 1)]
     is_ordered = all(a < b for a, b in pairwise(places))

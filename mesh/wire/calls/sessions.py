@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from mesh.discovery.state import Natural
-from mesh.wire.calls.ask import Ask, QueueName
+from mesh.wire.calls.ask import Ask, Carried, QueueName
 from mesh.wire.header import U32
 from mesh.wire.interest import Query
 from mesh.wire.limits import QUEUE_CREDIT
@@ -61,6 +61,30 @@ class AskResume(Ask, frozen=True, kw_only=True):
     end: int = 0
     done: int = 0
     former: Nodes = []
+
+
+class AskRefill(Carried, frozen=True, kw_only=True):
+    """Return messages of the master's log that a slave may have missed before it changed its parent.
+
+    The slave asks its new parent, after that has confirmed the INTEREST. A parent that is not the master asks
+    its own next hop. The queries are those of the asking node. The first question pins the log, as `resume`.
+
+    Attributes:
+        slave: Id of the slave.
+        domain: Domain whose route changed; `*`: all that no rule names.
+        at: Position at which the page begins. 0: where the master owes messages to `former`.
+        end: Last position, from the reply to the first question. 0: this is the first question.
+        done: Position up to which all subscribers behind the slave have all messages; those are released.
+        former: Id of the former parent, in the first question.
+    """
+
+    verb = "refill"
+    slave: Uuid
+    domain: Annotated[str, Meta(max_length=256)] = ""
+    at: int = 0
+    end: int = 0
+    done: int = 0
+    former: bytes = b""
 
 
 class AskRelease(Ask, frozen=True, kw_only=True):

@@ -52,7 +52,7 @@ from mesh.wire.replies.services import (
     ServerRow,
     Servers,
 )
-from mesh.wire.replies.sessions import Collected, LeftRow, NodeDrained, Resumed, SessionReleased
+from mesh.wire.replies.sessions import Collected, LeftRow, NodeDrained, Refilled, Resumed, SessionReleased
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
 from mesh.wire.replies.topics import (
     Address,
@@ -115,6 +115,7 @@ __all__ = [
     "R",
     "Reason",
     "Reasons",
+    "Refilled",
     "Released",
     "ReloadTold",
     "Removed",

@@ -34,6 +34,16 @@ class Collected(Values, frozen=True, kw_only=True):
     gaps: list[int] = []
 
 
+class Refilled(Resumed, frozen=True, kw_only=True):
+    """A page of the master's log, whose messages follow as envelopes.
+
+    Attributes:
+        master: Id of the master.
+    """
+
+    master: bytes = b""
+
+
 class SessionReleased(ReplyValue, frozen=True, kw_only=True):
     """Confirmation that a session was released.
 

@@ -1,0 +1,282 @@
+"""The slave's side of a refill: a new parent sends what the former one had not passed on, in order."""
+
+# Law 1: at each change of the next hop of a domain, the slave asks the new one for the master's log, from the
+#        position up to which all its own subscribers have acknowledged everything.
+# Law 2: the master's newer messages wait until the refill is complete.
+# Law 3: the part stays pinned at the master until the slave's subscribers have acknowledged it. A slave that
+#        restarts meanwhile asks again.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+from msgspec.structs import replace
+
+from mesh.errors import RemoteError
+from mesh.kernel.asking.interest_sync import InterestSync
+from mesh.kernel.context.component import Beginning, Component
+from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import LoggedIn, RoutesChanged
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.nodes import Nodes
+from mesh.kernel.routes.peer_calls import PeerCalls, PeerReply, Replies
+from mesh.kernel.routes.strata import LiveStrata
+from mesh.kernel.subscribers.item_arrivals import ItemArrivals
+from mesh.kernel.subscribers.pull import check_page
+from mesh.kernel.subscribers.refill import ParentRow, Refill, read_row
+from mesh.mapping.mapping import Mapping
+from mesh.mapping.strata import UNTOLD
+from mesh.operations import Put
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.wire.calls import AskRefill
+from mesh.wire.codec import pack
+from mesh.wire.limits import FOLLOWED, MIB
+from mesh.wire.replies import Refilled
+
+AGAIN, SOON = 1.0, 0.1  # s until a failed question is repeated, until the next look at a confirmation
+WITHIN = 10.0  # s for a page
+AHEAD = 4 * MIB  # bytes that may wait for subscribers before the next page
+TOUCH = 600.0  # s between two questions that keep a pin
+PREFIX = b"p"  # of the rows, in the table of feeds
+
+
+class Refilling(Component):
+    """Component that refills logs when the next hop of a domain changes.
+
+    `resumed` maps the sources of refilled envelopes to their handlers.
+    """
+
+    def __init__(
+        self,
+        context: NodeContext,
+        disk: Disk,
+        mapping: Mapping,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        questions: PeerCalls,
+        demand: InterestSync,
+        strata: LiveStrata,
+        arrivals: ItemArrivals,
+        resumed: dict[bytes, Callable[[StoredEnvelope], None]],
+    ) -> None:
+        self._context = context
+        self._disk = disk
+        self._mapping = mapping
+        self._neighbours = neighbours
+        self._nodes = nodes
+        self._questions = questions
+        self._demand = demand
+        self._strata = strata
+        self._arrivals = arrivals
+        self._resumed = resumed
+        self._rows: dict[str, ParentRow] = {}  # by domain
+        self._refills: dict[str, Refill] = {}
+        self._count = 0
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(RoutesChanged, lambda _: self._schedule_review()),
+            on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),
+        )
+
+    def figures(self) -> dict[str, int | float]:
+        return {"refilling": len(self._refills)}
+
+    def requires_login(self, peer: Peer) -> bool:
+        return any(refill.parent == peer.node.uuid for refill in self._refills.values())
+
+    def start(self, beginning: Beginning) -> None:
+        for key, row in beginning.rows("feed").items():
+            if key[:1] == PREFIX:
+                self._rows[key[1:].decode()] = read_row(row)
+
+    # --- next hops --------------------------------------------------------------------------------------
+
+    def _schedule_review(self) -> None:
+        if not self._mapping.is_plain:
+            self._context.out.ending[self._review] = None
+
+    def _review(self) -> None:
+        """Begin a refill for each domain whose next hop has changed."""
+        if not self._nodes.is_settled():
+            return
+        for domain in self._mapping.named_domains()[:FOLLOWED]:
+            hop = self._hop(domain)
+            if hop is None:
+                continue
+            row, uuid = self._rows.get(domain), hop.node.uuid
+            if row is None:
+                self._store(domain, ParentRow(self.master_of(domain), uuid))
+            elif row.hop != uuid or (row.is_open and domain not in self._refills):
+                self._begin(domain, row, uuid)
+
+    def _hop(self, domain: str) -> Peer | None:
+        """Return the live next hop of the domain, or None if there is none, or more than one."""
+        sources = self._mapping.sources("pattern", "#", domain, self._nodes)
+        is_one = len(sources.hops) == 1 and not sources.everyone
+        return self._nodes.named(sources.hops[0]) if is_one and not sources.away else None
+
+    def _store(self, domain: str, row: ParentRow) -> None:
+        self._rows[domain] = row
+        key = PREFIX + domain.encode()
+        self._disk.later(
+            "feed", key, Put("feed", key, pack(msgspec.to_builtins(row, builtin_types=(bytes,))))
+        )
+
+    def _begin(self, domain: str, row: ParentRow, parent: bytes) -> None:
+        """Ask `parent` for all that the former next hop may not have passed on."""
+        before = self._refills.pop(domain, None)
+        if before is not None:
+            self._end(before)
+        peer = self._nodes.named(self.master_of(domain))
+        master = peer.node.uuid if peer is not None else b""
+        former, at, floor = (
+            (row.former, row.at, 0) if row.is_open else (row.hop, *self._progress(row.hop, master))
+        )
+        self._store(domain, ParentRow(row.master, parent, former, at, is_open=True))
+        self._count += 1
+        ask = AskRefill(slave=self._context.me.uuid, domain=domain, at=at, former=former)
+        refill = Refill(ask, parent, master, floor, b"refill" + self._count.to_bytes(8))
+        self._refills[domain] = refill
+        self._resumed[refill.id] = partial(self._on_released, domain, refill)
+        if master:
+            self._arrivals.gates.setdefault((parent, master), [])
+        self._retry(refill, 0.0)
+
+    def _progress(self, hop: bytes, master: bytes) -> tuple[int, int]:
+        """Return the first position that is not acknowledged here, and the last one received by that hop."""
+        peer = self._neighbours.peers.get(hop)
+        upstream = peer.begun.upstreams.get(master) if peer is not None and peer.begun is not None else None
+        return (upstream.settled + 1, upstream.received) if upstream is not None else (0, 0)
+
+    def _end(self, refill: Refill) -> None:
+        self._resumed.pop(refill.id, None)
+        if (peer := self._neighbours.peers.get(refill.parent)) is not None:
+            self._arrivals.drop_gate(peer, refill.master)
+
+    # --- questions --------------------------------------------------------------------------------------
+
+    def _on_login(self, peer: Peer) -> None:
+        for refill in self._refills.values():
+            if refill.parent == peer.node.uuid:
+                refill.is_asking = False
+                self._retry(refill, 0.0)
+
+    def _retry(self, refill: Refill, after: float) -> None:
+        refill.again_at = self._context.clock.now + after
+        self._context.clock.wake(refill.again_at)
+
+    def tick(self) -> None:
+        for domain, refill in list(self._refills.items()):
+            if not refill.is_asking and refill.again_at <= self._context.clock.now:
+                self._ask(domain, refill)
+
+    def on_second(self) -> None:
+        for domain, row in list(self._rows.items()):
+            if row.master != (master := self.master_of(domain)):
+                self._store(domain, replace(row, master=master))
+        self._schedule_review()
+
+    def master_of(self, domain: str) -> str:
+        """Return the master at which the last known route of a domain ended, or ""."""
+        own, row = self._strata.own.get(domain), self._rows.get(domain)
+        if own is not None and len(own.way) > 1 and own.way[-1] != UNTOLD:
+            return own.way[-1]
+        return row.master if row is not None else ""
+
+    def _ask(self, domain: str, refill: Refill) -> None:
+        peer = self._neighbours.peers.get(refill.parent)
+        if peer is None or peer.data is None or not peer.alive:
+            if peer is not None:
+                self._neighbours.review_login(peer)
+            self._retry(refill, AGAIN)
+        elif not self._demand.is_confirmed_by(refill.parent):
+            self._retry(refill, SOON)
+        elif refill.is_complete:
+            self._settle(domain, refill, peer)
+        elif sum(refill.open.values()) > AHEAD:
+            self._retry(refill, AGAIN)
+        else:
+            self._send(domain, refill, peer, refill.ask)
+
+    def _send(self, domain: str, refill: Refill, peer: Peer, ask: AskRefill) -> None:
+        refill.is_asking, refill.asked_at = True, self._context.clock.now
+        came = partial(self._on_reply, domain, refill, ask)
+        self._questions.ask_all([peer], ask, Refilled, came, WITHIN, is_patient=True)
+
+    def _on_reply(
+        self, domain: str, refill: Refill, ask: AskRefill, replies: Replies[Refilled], missing: list[str]
+    ) -> None:
+        if self._refills.get(domain) is not refill:
+            return
+        refill.is_asking = False
+        reply = replies.get(refill.parent)
+        if reply is None:
+            self._retry(refill, AGAIN)
+        elif reply.code:
+            self._on_refused(domain, refill, reply.code)
+        elif ask.end and ask.done >= ask.end:
+            self._finish(domain, refill)
+        else:
+            try:
+                self._take_page(refill, reply)
+            except RemoteError as error:
+                self._on_refused(domain, refill, error.code)
+
+    def _on_refused(self, domain: str, refill: Refill, code: str) -> None:
+        if code == "UNKNOWN_PIN":  # the pin ended: begin anew
+            refill.ask = replace(refill.ask, at=self._rows[domain].at, end=0, done=0)
+        elif code not in ("MASTER_AWAY", "TOO_MANY"):  # an earlier release, or a faulty node
+            peer = self._neighbours.peers[refill.parent]
+            text = f"{domain}: {peer.node.name} cannot refill the log of the master: messages may come late"
+            self._context.event("rules", f"{text} [{code}]", peer.node, level="warning")
+            self._arrivals.open_gate(peer, refill.master, 0)
+            self._finish(domain, refill)
+            return
+        self._retry(refill, AGAIN)
+
+    def _take_page(self, refill: Refill, reply: PeerReply[Refilled]) -> None:
+        """Relay a page to the subscribers here, and ask for the next one."""
+        page, envelopes = reply.value, [envelope for envelope, _ in reply.found]
+        check_page(refill.ask, page, envelopes)
+        peer = self._neighbours.peers[refill.parent]
+        refill.master = refill.master or page.master
+        refill.ask = replace(refill.ask, end=page.end, at=page.next)
+        for position, envelope in zip(page.positions, envelopes, strict=True):
+            if position > refill.floor:
+                stored = StoredEnvelope(envelope, position, page.master, source=refill.id)
+                refill.open[position] = len(envelope.body)
+                self._context.counters.add_count("refilled_messages", envelope.count)
+                if not self._arrivals.accept_refilled(stored):
+                    refill.open.pop(position, None)
+        if refill.is_complete:
+            self._arrivals.open_gate(peer, page.master, page.end)
+        self._retry(refill, 0.0)
+
+    # --- acknowledgements -------------------------------------------------------------------------------
+
+    def _on_released(self, domain: str, refill: Refill, stored: StoredEnvelope) -> None:
+        refill.open.pop(stored.position, None)
+        if self._refills.get(domain) is refill and not refill.open:
+            self._retry(refill, 0.0)
+
+    def _settle(self, domain: str, refill: Refill, peer: Peer) -> None:
+        """Release the pin if the subscribers here have acknowledged all; keep it otherwise."""
+        settled, received = self._progress(refill.ask.former, refill.master)
+        is_open = refill.open or (0 < settled <= min(received, refill.floor))
+        if not is_open:
+            self._send(domain, refill, peer, replace(refill.ask, done=refill.ask.end))
+        elif self._context.clock.now >= refill.asked_at + TOUCH:
+            self._send(domain, refill, peer, replace(refill.ask, done=0))
+        else:
+            self._retry(refill, AGAIN)
+
+    def _finish(self, domain: str, refill: Refill) -> None:
+        del self._refills[domain]
+        self._resumed.pop(refill.id, None)
+        self._store(domain, ParentRow(self.master_of(domain), refill.parent))

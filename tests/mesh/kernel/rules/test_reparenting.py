@@ -1,0 +1,202 @@
+"""Slaves that take another parent, on simulated nodes: nothing is lost, and all stays in order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import pytest
+
+from mesh.mapping.parents import BACK, PATIENCE
+from mesh.mapping.rules import Rule
+from tests.mesh.kernel.causes import reasons
+from tests.mesh.kernel.masters import Cluster, cluster
+from tests.mesh.kernel.routes.chains import way
+from tests.simulated_client import Subscription
+from tests.simulation import SimNetwork, SimNode
+
+TREE = {"root": "", "a": "root", "b": "root", "a1": "a", "a2": "a", "b1": "b", "b2": "b"}
+LEAVES = ("a1", "a2", "b1", "b2")
+
+
+def rule_of(parent: str) -> Rule:
+    return Rule(parent or "root", 1 if parent not in ("", "root") else 0, ("NEWS",))
+
+
+def nodes_of(parents: dict[str, str]) -> Cluster:
+    """Return nodes of which each knows only its own parent by a rule. Each has a route to the root."""
+    rules = {name: (rule_of(parent),) for name, parent in parents.items()}
+    c = cluster(*parents, rules=rules, known=tuple(parents), scope="mesh")
+    c.net.until(lambda: all(way(c[name]) for name in parents))
+    return c
+
+
+class Load:
+    """Publishers and subscribers at some nodes: each publisher publishes 4 persistent messages a second."""
+
+    def __init__(self, c: Cluster, *nodes: str) -> None:
+        self.c = c
+        self.clients = {name: c.client(name, f"at-{name}") for name in nodes}
+        self.heard = {
+            name: client.subscribed("today", domain="NEWS") for name, client in self.clients.items()
+        }
+        c.net.run(1)
+        self.count = 0
+
+    def run(self, seconds: float) -> None:
+        for _ in range(int(4 * seconds)):
+            self.publish()
+            self.c.net.run(0.25)
+
+    def publish(self) -> None:
+        self.count += 1
+        for name, client in self.clients.items():
+            client.publish("today", b"%s %d" % (name.encode(), self.count), persistent=True, domain="NEWS")
+
+    def check(self) -> None:
+        """Wait until each subscriber has all messages, each once, in the order of their publishers."""
+        self.c.net.until(
+            lambda: all(len(s.got) >= self.count * len(self.clients) for s in self.heard.values())
+        )
+        for subscription in self.heard.values():
+            numbers = numbers_of(subscription)
+            assert all(found == [*range(1, self.count + 1)] for found in numbers.values()), numbers
+            assert len(numbers) == len(self.clients)
+
+
+def numbers_of(subscription: Subscription) -> dict[str, list[int]]:
+    found = defaultdict[str, list[int]](list)
+    for got in subscription.got:
+        name, number = got.content.split()
+        found[name.decode()].append(int(number))
+    return found
+
+
+def said(node: SimNode, text: str) -> int:
+    return sum(text in note for note in node.notes)
+
+
+@pytest.mark.parametrize("inner", ["a", "b"])
+def test_42_the_slaves_of_a_killed_node_get_all_through_another_and_return_to_it(inner: str) -> None:
+    c = nodes_of(TREE)
+    load = Load(c, "root", *LEAVES)
+    load.run(2)
+    c[inner].kill()
+    load.run(12)
+    children = [name for name, parent in TREE.items() if parent == inner]
+    assert all(way(c[name]) == (name, "root") for name in children)
+    assert all(said(c[name], f"the parent is now root, because {inner} is dead") == 1 for name in children)
+    load.check()
+    c.net.run(60)
+    c[inner].restart()
+    load.run(BACK + 10)
+    assert all(way(c[name]) == (name, inner, "root") for name in children)
+    assert all(said(c[name], f"{inner} is the parent again") == 1 for name in children)
+    load.check()
+    others = [name for name in LEAVES if name not in children]
+    assert not any(said(c[name], "parent") for name in others)
+    c.net.until(
+        lambda: all(node.metric("refilling") == node.metric("refill_pins") == 0 for node in c.nodes.values())
+    )
+
+
+def test_42_a_parent_without_a_route_is_replaced_after_five_seconds() -> None:
+    c = nodes_of(TREE)
+    load = Load(c, "root", "a1", "b1")
+    load.run(1)
+    c.net.cut("a", "root")
+    c.net.until(lambda: way(c["a1"]) == ())
+    load.run(PATIENCE - 1)
+    assert c["a1"].metric("adopted_parents") == 0
+    load.run(8)
+    assert way(c["a1"]) == ("a1", "root") and said(c["a1"], "because a has no route to the master") == 1
+    load.check()
+    c.net.heal()
+    load.run(BACK + 10)
+    assert way(c["a1"]) == ("a1", "a", "root")
+    load.check()
+
+
+def linked(parents: dict[str, str], links: Mapping[str, tuple[str, ...]]) -> Cluster:
+    """Return nodes that link only with those in `links`; a node without an entry links with all."""
+    net = SimNetwork(1)
+    nodes = {
+        name: net.node(
+            name, "root", rules=(rule_of(parent),), known=links.get(name, tuple(parents)), links="configured",
+            scope="mesh",
+        )
+        for name, parent in parents.items()
+    }  # fmt: skip
+    c = Cluster(net, nodes).met()
+    net.until(lambda: all(way(node) for node in nodes.values()))
+    return c
+
+
+DEEP = {"root": "", "b": "root", "a": "root", "b1": "b", "a1": "a", "leaf": "a1"}
+LINKS = {
+    "root": ("a", "b"), "a": ("root", "a1"), "b": ("root", "b1"), "a1": ("a", "leaf"), "b1": ("b", "leaf"),
+    "leaf": ("a1", "b1"),
+}  # fmt: skip
+
+
+def test_42_a_refill_passes_relays() -> None:
+    c = linked(DEEP, LINKS)
+    load = Load(c, "root", "leaf")
+    load.run(2)
+    c["a1"].kill()
+    load.run(12)
+    assert way(c["leaf"]) == ("leaf", "b1", "b", "root")
+    load.check()
+    assert c["leaf"].metric("refilled_messages") > 0
+    routes = {got.route for got in load.heard["leaf"].got if got.content.startswith(b"root")}
+    assert routes == {("root", "a", "a1", "leaf"), ("root", "b", "b1", "leaf")}
+    c["a1"].restart()
+    load.run(BACK + 10)
+    assert way(c["leaf"]) == ("leaf", "a1", "a", "root")
+    load.check()
+
+
+def test_42_what_was_received_and_not_acknowledged_survives_a_crash_of_the_slave() -> None:
+    """The former parent stays away, and the messages are in the memory of a1 alone when it crashes."""
+    c = linked({"root": "", "a": "root", "a1": "a", "leaf": "a1"}, {"leaf": ("a1",)})
+    ann, joe = c.client("root", "ann"), c.client("leaf", "joe")
+    heard = joe.subscribed("today", domain="NEWS")
+    c.net.run(1)
+    c.net.cut("leaf", "a1")
+    for number in range(5):
+        ann.publish("today", b"ann %d" % number, persistent=True, domain="NEWS")
+    c.net.run(1)
+    c["a"].kill()
+    c.net.until(lambda: c["a1"].metric("adopted_parents") == 1)
+    c.net.run(5)
+    c["a1"].kill()
+    c.net.run(1)
+    c["a1"].restart()
+    c.net.heal()
+    c.net.until(lambda: numbers_of(heard)["ann"] == [*range(5)])
+    c.net.until(lambda: c["root"].metric("refill_pins") == 0)
+
+
+def test_42_two_slaves_of_a_dead_parent_without_another_route_do_not_take_each_other() -> None:
+    c = nodes_of({"root": "", "a": "root", "a1": "a", "a2": "a"})
+    for name in ("a1", "a2"):
+        c.net.cut(name, "root")
+    c["a"].kill()
+    joe = c.client("a1", "joe")
+    joe.publish("today", b"joe 1", persistent=True, domain="NEWS")
+    for _ in range(60):
+        c.net.run(1)
+        assert not c["a1"].metric("adopted_parents") and not c["a2"].metric("adopted_parents")
+    assert joe.state(1, "NEWS") == "FORWARD_WARNING"
+    c.net.heal()
+    c.net.until(lambda: joe.state(1, "NEWS") == "OK")
+
+
+def test_42_why_topic_names_the_adopted_parent_and_the_route() -> None:
+    c = nodes_of({"root": "", "a": "root", "a1": "a"})
+    joe = c.client("a1", "joe")
+    c["a"].kill()
+    c.net.until(lambda: way(c["a1"]) == ("a1", "root"))
+    told = {row["code"]: row["says"] for row in reasons(joe, "topic", "today", "NEWS")}
+    assert told["ADOPTED_PARENT"].startswith("root is the parent in place of a, until a has had a route")
+    assert "a1 -> root" in told["STRATUM"]
