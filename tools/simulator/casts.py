@@ -10,7 +10,7 @@ from typing import Any
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 from mesh.site_policy.accepting import Accepts
-from tools.simulator.grammar import Rules, Territory, rules_of, territories
+from tools.simulator.grammar import Rules, Territory, rules_of, territories, tree
 from tools.simulator.places import Place
 from tools.simulator.profiles import SIZES
 from tools.simulator.world.node import address
@@ -52,7 +52,7 @@ SEVERAL = {
 class Cast:
     """The mesh of a scenario.
 
-    `rules` is one of plain, direct, chain, several, drawn, shared, sites. `masters` has masters by domain;
+    `rules` is one of plain, direct, chain, several, tree, drawn, shared, sites. `masters` has masters by domain;
     without an entry the node where a message is published is the master. Each of `sites` has its own masters.
     """
 
@@ -164,6 +164,12 @@ def drawn(dice: Random, rules: str, most: int = len(NAMES), sizes: Sequence[int]
         nodes = NAMES[: dice.choice([4, 5])]
         both: Masters = {RUGBY: ("heron", "avalon")}
         return Cast(rules, nodes, (RUGBY,), finds_by, SEVERAL, dict.fromkeys(nodes, nodes), both)
+    if rules == "tree":
+        nodes = NAMES[: dice.choice([4, 5, 7])]
+        own: Masters = {RUGBY: nodes[:1]}
+        return Cast(
+            rules, nodes, (RUGBY,), finds_by, tree(dice, nodes, RUGBY), dict.fromkeys(nodes, nodes), own
+        )
     nodes, domains = NAMES[: dice.choice([3, 4, 5, 5, 6])], (RUGBY, STOCK)
     found = list(territories(dice, nodes, domains, TOPICS, is_free=rules == "free"))
     return ruled(nodes, domains, finds_by, found, rules_of(dice, nodes, found), dice.random() < 0.5)

@@ -66,6 +66,18 @@ def territories(
         yield Territory((), (key,), _strata(dice, nodes))
 
 
+def tree(dice: Random, nodes: tuple[str, ...], domain: str) -> Rules:
+    """Draw a tree of slaves below the first node: each file names the parent of its node alone."""
+    depth = {nodes[0]: 0}
+    files: Rules = {nodes[0]: (Rule(nodes[0], domains=(domain,)),)}
+    for node in nodes[1:]:
+        parent = dice.choice([*depth])
+        depth[node] = depth[parent] + 1
+        mine = (Rule(node, depth[node], (domain,), refid=parent),) if dice.random() < 0.5 else ()
+        files[node] = (*mine, Rule(parent, depth[parent], (domain,)))
+    return files
+
+
 def _strata(dice: Random, nodes: tuple[str, ...]) -> dict[str, int]:
     masters = dice.choice([1, 1, 1, 2, 2, 3])
     order, stratum, strata = dice.sample(nodes, len(nodes)), 1, dict[str, int]()

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from mesh.mapping.decision import Kind
+from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from tools.simulator.casts import TOPICS, drawn
 from tools.simulator.grammar import STRATA
@@ -51,3 +51,21 @@ def test_every_message_comes_to_its_masters_by_ever_lower_strata(kind: str) -> N
                 strata.add(len(visited) - (decision.kind is Kind.HERE))
     assert max(strata) >= STRATA - 2 and several
     assert bool(keys) == (kind == "free")
+
+
+def decided(mapping: Mapping, domain: str, visited: list[str]) -> Decision:
+    return mapping.decide("a", domain, Everybody(), visited[:-1], "s")
+
+
+def test_every_message_comes_to_the_root_of_a_tree() -> None:
+    depths = set[int]()
+    for seed in range(60):
+        cast = drawn(Random(seed), "tree")
+        maps = {name: Mapping(name, cast.files[name], "local") for name in cast.nodes}
+        for start in cast.nodes:
+            visited = [start]
+            while (step := decided(maps[visited[-1]], cast.domains[0], visited)).kind is Kind.FORWARD:
+                visited.append(step.node)
+            assert visited[-1] == cast.nodes[0]
+            depths.add(len(visited))
+    assert depths >= {1, 2, 3, 4}

@@ -54,6 +54,9 @@ class LateByWay:
     def __init__(self, history: History) -> None:
         self._backs = backs_of(history)
         self._ends = [(event.at, event.who) for event in restarts(history)]
+        self._starts: dict[str, list[float]] = defaultdict(list)  # a cut of a node that is down ends earlier
+        for event in history.of("start"):
+            self._starts[event.who].append(event.at)
 
     def due(self, event: Event, pub: Event, news: list[Event]) -> float:
         """Return when `pub` must be reported as missed after the delivery of `event`; inf: perhaps never."""
@@ -64,7 +67,7 @@ class LateByWay:
         if any(was_between(when, event.at - BACK, event.at + BACK) for when in backs):
             due += BACK
         for ended, way in self._ends:
-            back = min((at for at in self._backs.get(way, ()) if at > ended), default=inf)
+            back = min((at for at in self._starts.get(way, ()) if at > ended), default=inf)
             if way not in came_by and ended <= pub.at <= min(back, ended + BACK):
                 is_forgotten = any(pub.at < at <= back and who != way for at, who in self._ends)
                 due = max(due, inf if is_forgotten else back + BACK)

@@ -178,6 +178,10 @@ class Owed:
     def home(self, client: str, number: int) -> str:
         return self._confirmed[client, number].to
 
+    def end_of(self, client: str, number: int) -> float:
+        """Return when the subscription ended; inf: it did not."""
+        return self._ended.get((client, number), inf)
+
     def is_over(self, client: str, number: int) -> bool:
         return (client, number) in self._ended
 
@@ -189,7 +193,7 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     messages (see in_order) are reported when they arrive, which C1.4 checks; so are those of a node that has
     just returned.
     """
-    late = LateByWay(history if facts.rules == "drawn" else History())  # other rules have a single route
+    late = LateByWay(history if facts.rules in ("drawn", "tree") else History())  # others: a single route
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")
@@ -202,7 +206,8 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
 
         missed = Missed(late, silent)
         is_lost = partial(_is_lost, owed, client, ends)
-        if _is_silent(missed, given, lanes, facts, owed.roaming, is_lost):
+        until = owed.end_of(client, number)
+        if _is_silent(missed, given, lanes, facts, owed.roaming, is_lost, until):
             what = f"{client} misses {len(missed.due)} in silence, and was told of {missed.told}"
             found.append(Violation("C1.3", what, (*shortly(reversed(missed.due)), *missed.later[-1:])))
     return found
@@ -219,8 +224,9 @@ def _is_silent(
     facts: Facts,
     roaming: Set[str],
     is_lost: Callable[[Event, float], bool],
+    until: float,
 ) -> bool:
-    """Return whether a subscription misses more than was reported when it had to know.
+    """Return whether a subscription that ended at `until` misses more than was reported when it had to know.
 
     Side effect: `missed` is filled.
     """
@@ -242,7 +248,7 @@ def _is_silent(
         missed.skip(event, news)
         if news and missed.are_untold(event.at):
             return True
-    return missed.are_untold(inf)
+    return missed.are_untold(until)
 
 
 def lost_gaps(silenced: list[Event], session: str, number: int, until: float) -> int:
