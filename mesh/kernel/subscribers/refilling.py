@@ -29,6 +29,9 @@ from mesh.kernel.routes.strata import LiveStrata
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.pull import check_page
 from mesh.kernel.subscribers.refill import ParentRow, Refill, read_row
+from mesh.mapping.backups import holders_of
+from mesh.mapping.choice import choose
+from mesh.mapping.decision import Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import UNTOLD
 from mesh.operations import Put
@@ -117,9 +120,11 @@ class Refilling(Component):
 
     def _hop(self, domain: str) -> Peer | None:
         """Return the live next hop of the domain, or None if there is none, or more than one."""
-        sources = self._mapping.sources("pattern", "#", domain, self._nodes)
-        is_one = len(sources.hops) == 1 and not sources.everyone
-        return self._nodes.named(sources.hops[0]) if is_one and not sources.away else None
+        claims = self._mapping.of_domain(domain, self._nodes)
+        if not claims or len(holders_of(claims)) > 1:
+            return None
+        decision = choose(self._mapping.me, claims, self._nodes, (), claims[0].by, domain)
+        return self._nodes.named(decision.node) if decision.kind is Kind.FORWARD else None
 
     def _store(self, domain: str, row: ParentRow) -> None:
         self._rows[domain] = row

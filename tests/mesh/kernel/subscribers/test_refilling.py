@@ -6,7 +6,9 @@ import pytest
 
 from mesh.errors import LocalError
 from mesh.kernel.subscribers.refill_source import RefillSource
-from tests.mesh.kernel.routes.chains import K, diamond, way
+from mesh.mapping.rules import Rule
+from tests.mesh.kernel.masters import cluster
+from tests.mesh.kernel.routes.chains import DIAMOND, K, diamond, way
 from tests.simulated_client import SimClient
 
 
@@ -20,7 +22,9 @@ def numbers(heard: object) -> list[int]:
 
 
 def test_42_what_a_dead_next_hop_had_not_passed_on_comes_before_newer_messages() -> None:
-    c = diamond()
+    # The rule of a key has another next hop, which is no matter of the domain.
+    rules = {**DIAMOND, "bilbo": (*DIAMOND["bilbo"], Rule("heron", keys=("other",)))}
+    c = cluster(*DIAMOND, rules=rules, known=tuple(DIAMOND))
     c.net.until(lambda: way(c["bilbo"]) == ("bilbo", "frodo", "heron"))
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = joe.subscribed(K, domain="NEWS")
