@@ -79,14 +79,7 @@ class ItemArrivals:
             self._context.counters.add_count("repeated", envelope.count)
             self._settling.settle(peer, stored)
             return
-        way = peer.node.uuid, master
-        if (gate := self.gates.get(way)) is not None:
-            gate.append(stored)
-            if len(gate) > WAITING:  # the refill is late: these do not wait for it
-                self.open_gate(peer, master, 0)
-        elif 0 < position <= self._refilled.get(way, 0):
-            self._settling.settle(peer, stored)
-        else:
+        if not ((self.gates or self._refilled) and self._waits(peer, stored)):
             self._accept(peer, stored)
 
     def _accept(self, peer: Peer, stored: StoredEnvelope) -> None:
@@ -110,6 +103,19 @@ class ItemArrivals:
         stored.is_late = self._is_behind(stored)
         self._router.relay(stored)
         return bool(stored.owed)
+
+    def _waits(self, peer: Peer, stored: StoredEnvelope) -> bool:
+        """Return whether an item waits for a refill, or was a part of one."""
+        way = peer.node.uuid, stored.master
+        if (gate := self.gates.get(way)) is not None:
+            gate.append(stored)
+            if len(gate) > WAITING:  # the refill is late: these do not wait for it
+                self.open_gate(peer, stored.master, 0)
+            return True
+        if 0 < stored.position <= self._refilled.get(way, 0):
+            self._settling.settle(peer, stored)
+            return True
+        return False
 
     def open_gate(self, peer: Peer, master: bytes, end: int) -> None:
         """Relay the items that waited, except those up to `end`, which the refilled log had."""
