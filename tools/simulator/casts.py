@@ -52,8 +52,9 @@ SEVERAL = {
 class Cast:
     """The mesh of a scenario.
 
-    `rules` is one of plain, direct, chain, several, tree, drawn, shared, sites. `masters` has masters by domain;
-    without an entry the node where a message is published is the master. Each of `sites` has its own masters.
+    `rules` is one of plain, direct, chain, several, tree, drawn, shared, sites. `masters` has the masters by
+    domain; without an entry the node where a message is published is the master. Each of `sites` has its own
+    masters.
     """
 
     rules: str
