@@ -196,7 +196,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def late(self) -> bool:
-        """Whether a newer message of the same publisher and domain arrived before this one or its batch.
+        """True if a newer message of the same publisher and domain arrived before this one or its batch.
 
         Order holds for each master. A message is late if its master was unreachable for a while, and others
         took its place: in a domain without a rule, after the publisher's node failed.

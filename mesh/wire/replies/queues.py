@@ -29,11 +29,11 @@ class DeliveriesHeld(ReplyValue, frozen=True, kw_only=True):
 
     Attributes:
         epoch: Number of the epoch for settlements. 0: the session has none.
-        void: As in Opened.
+        lost: Delivery tags of messages that the session does not have: first, last, …
     """
 
     epoch: int = 0
-    void: list[int] = []
+    lost: list[int] = []
 
 
 class Settlements(ReplyValue, frozen=True, kw_only=True):

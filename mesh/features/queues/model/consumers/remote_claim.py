@@ -41,7 +41,7 @@ class RemoteSettlement(Struct, eq=False):
 
 
 class RemoteClaim:
-    """What one consumer has of one other node, from its registration until everything is settled.
+    """The deliveries of another node to one consumer, from its registration until all are settled.
 
     `messages` has the messages by their delivery tags here. `opened` is called once, with the tags that do
     not belong to the consumer, after the first answer, or when none is to be expected.

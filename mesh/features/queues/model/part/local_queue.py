@@ -44,7 +44,7 @@ class LocalQueue:
 
     @property
     def is_consumed(self) -> bool:
-        """Whether consumers are here, apart from those whose session is at another node."""
+        """True if consumers are here, apart from sessions that moved to another node."""
         return any(not taker.is_elsewhere for taker in self.takers.values())
 
     @property

@@ -41,7 +41,7 @@ class Claimed:
 
     @property
     def is_current(self) -> bool:
-        """Whether no newer registration of the consumer replaced this one."""
+        """True until a newer registration of the consumer replaces this one."""
         return self.queue.part.takers.get(self.taker.key) is self.taker
 
 
@@ -83,7 +83,7 @@ class ClaimedDeliveries(Component):
         taker.grace = grace(True, lease)
         void = queue.add_consumer(taker, ask.held)
         self._all[key] = Claimed(queue, taker, node)
-        opened = DeliveriesHeld(epoch=taker.epoch, void=[n for run in void for n in run])
+        opened = DeliveriesHeld(epoch=taker.epoch, lost=[n for run in void for n in run])
         now = ConsumerRow(certificate.session, size, certificate.attach)
         queue.rows.takes(queue.name, key, now, partial(_answer, asked, opened))
 
@@ -115,7 +115,7 @@ class ClaimedDeliveries(Component):
                 self._context.clock.wake(claimed.until)
 
     def on_second(self) -> None:
-        """Forget replaced consumers, and begin the grace period of those whose node is disconnected."""
+        """Forget replaced consumers, and begin the grace period of consumers with a disconnected node."""
         for key in [key for key, claimed in self._all.items() if not claimed.is_current]:
             del self._all[key]
         now = self._context.clock.now
@@ -148,7 +148,7 @@ def _size(ask: AskHold) -> int:
 
 def _refused(ask: AskHold) -> DeliveriesHeld:
     """Return the answer that grants nothing."""
-    return DeliveriesHeld(epoch=0, void=[1, _size(ask)] if ask.held else [])
+    return DeliveriesHeld(epoch=0, lost=[1, _size(ask)] if ask.held else [])
 
 
 def _answer(

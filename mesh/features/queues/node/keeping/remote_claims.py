@@ -30,6 +30,7 @@ from mesh.wire.replies import DeliveriesHeld, Settlements
 
 AGAIN = 1.0  # s until a failed question is repeated
 WITHIN = 4.0  # s for an answer
+FINAL = ("MOVED", "FORGED_VISIT", "MALFORMED", "BAD_QUERY", "UNKNOWN_VERB")  # other refusals are repeated
 
 
 @dataclass(slots=True, eq=False)
@@ -185,13 +186,13 @@ class RemoteClaims(Component):
         reply, claim = replies.get(node), it.claims.get(node)
         if claim is None or claim.asked is not ask:
             return  # it was asked again at a login
-        if reply is None:
+        if reply is None or (reply.code and reply.code not in FINAL):
             self._retry(it, node)
         elif reply.code or not reply.value.epoch:
             claim.on_refused()
         else:
             try:
-                claim.on_held(reply.value.epoch, reply.value.void)
+                claim.on_held(reply.value.epoch, reply.value.lost)
             except RemoteError:
                 self._context.counters.add_count("malformed")
                 claim.on_refused()

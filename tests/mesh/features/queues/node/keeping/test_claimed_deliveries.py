@@ -272,7 +272,7 @@ def test_law_1_a_claim_needs_the_newest_certificate_of_the_session_for_the_askin
         assert (await ask(it, "ibis", hold(it, bad))).code == "FORGED_VISIT"
         assert forged(it) == 2
         stranger = certificate(it, "ibis", 9, StreamKey(b"x" * 32))
-        assert (await ask(it, "ibis", hold(it, stranger))).value == DeliveriesHeld(epoch=0, void=[1, 5])
+        assert (await ask(it, "ibis", hold(it, stranger))).value == DeliveriesHeld(epoch=0, lost=[1, 5])
         await it.ack(*it.got)
         assert (it.acked, it.failed, it.taken) == (["1", "2"], [], [])
 
@@ -323,6 +323,6 @@ def test_a_claim_at_a_node_without_the_queue_gets_nothing(play: Any) -> None:
         question = AskHold(
             certificate=certificate(it, "ibis", 1), subscription=1, queue="none", held=((b"s" * 16, (1, 2)),)
         )
-        assert (await ask(it, "ibis", question)).value == DeliveriesHeld(epoch=0, void=[1, 2])
+        assert (await ask(it, "ibis", question)).value == DeliveriesHeld(epoch=0, lost=[1, 2])
 
     play(scenario)
