@@ -126,7 +126,7 @@ class Collecting(Component):
             self._homes[home] += 1
             session.feeds[INBOX] = found.feed
         found.feed.connect(self._context.clock.now)
-        self._due[found] = None
+        self._ask_soon(found)
 
     def close_inbox(self, session: Session) -> None:
         """Close the inbox of a session. What its client has not processed waits at its home."""
@@ -165,22 +165,26 @@ class Collecting(Component):
         found = self._collections.get(session.stream)
         if found is not None and stored.source == found.run:
             found.items.release(stored.position)
-            self._due[found] = None
+            self._ask_soon(found)
 
     # --- questions to the home --------------------------------------------------------------------------
 
-    def flush(self) -> None:
-        due, self._due = self._due, {}
-        for each in due:
-            self._ask(each)
-
-    def tick(self) -> None:
+    def on_second(self) -> None:
         for each in [each for each in self._again if each.again_at <= self._context.clock.now]:
             self._end_wait(each)
 
     def _end_wait(self, found: Collection) -> None:
         self._again.pop(found, None)
+        self._ask_soon(found)
+
+    def _ask_soon(self, found: Collection) -> None:
         self._due[found] = None
+        self._context.out.ending[self._ask_due] = None
+
+    def _ask_due(self) -> None:
+        due, self._due = self._due, {}
+        for each in due:
+            self._ask(each)
 
     def _ask(self, found: Collection) -> None:
         """Ask for the next page. A home that is not linked is asked at its login."""
@@ -217,13 +221,13 @@ class Collecting(Component):
     def _on_away(self, session: Session) -> None:
         found = self._collections.get(session.stream)
         if found is not None:
-            self._due[found] = None
+            self._ask_soon(found)
 
     def _on_notify(self, asked: IncomingCall[AskNotify]) -> None:
         found = self._collections.get(asked.ask.stream)
         if found is None or found.home != asked.who.node.name:
             raise LocalError(f"No such session reads its inbox at {self._context.me.name}.", code="MOVED")
-        self._due[found] = None
+        self._ask_soon(found)
         asked.reply(ReplyValue())
 
     def _on_reply(
@@ -244,12 +248,11 @@ class Collecting(Component):
         elif reply.code:
             self._on_refused(found, reply.code)
         elif reply.found or found.is_due:
-            self._due[found] = None
+            self._ask_soon(found)
 
     def _retry(self, found: Collection, after: float) -> None:
         found.again_at = self._context.clock.now + after
         self._again[found] = None
-        self._context.clock.wake(found.again_at)
 
     def _on_refused(self, found: Collection, code: str) -> None:
         """Begin anew, or ask again later: a home of an earlier release at its next login."""
@@ -257,7 +260,7 @@ class Collecting(Component):
             found.run, found.items = self._context.ids(RUN), CollectedItems()
             for slice_ in found.feed.take_all():  # the home sends them again
                 found.feed.release(slice_.stored)
-            self._due[found] = None
+            self._ask_soon(found)
         elif code not in ("MOVED", "UNKNOWN_VERB"):
             self._retry(found, LATER)
         if code not in ("MOVED", "UNKNOWN_RUN") and not found.is_refused:

@@ -171,9 +171,10 @@ class Inboxes(Component):
 
         A remote reader precedes a session of the same name here, which has not opened the inbox.
         """
-        found: dict[str, Reader] = {session.text: session for session in self.sessions.open_of(name)}
-        if len(self.remote):
-            found |= {reader.text: reader for reader in self.remote.connected(name)}
+        here: list[Reader] = [*self.sessions.open_of(name)]
+        if not self.remote:  # the usual case
+            return here
+        found = {reader.text: reader for reader in (*here, *self.remote.connected(name))}
         return [found[text] for text in sorted(found)]
 
     def _entitled(self, to: SessionName) -> list[Reader]:

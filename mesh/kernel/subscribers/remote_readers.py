@@ -72,6 +72,9 @@ class RemoteReaders:
     def __init__(self) -> None:
         self._of_client: dict[str, dict[str, RemoteReader]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._of_client)
+
     def __len__(self) -> int:
         return sum(map(len, self._of_client.values()))
 
