@@ -12,7 +12,7 @@ import click
 from tools.lab_parts import standing
 from tools.lab_parts.netlab import Refused
 from tools.lab_parts.quantities import chance, hosts, seconds
-from tools.lab_parts.soak_commands import FAILED, queues, services, sites, soak, week
+from tools.lab_parts.soak_commands import FAILED, queues, services, sites, soak, visits, week
 from tools.running.processes import Failed, Interrupted
 
 INTERRUPTED = 130
@@ -118,7 +118,7 @@ def _check(there: range, *given: int) -> None:
         raise click.BadParameter(f"host {strangers[0]} does not exist, only 1 to {len(there)}")
 
 
-for command in (soak, queues, services, sites, week):
+for command in (soak, queues, services, sites, visits, week):
     lab.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""The tables at the end of the runs `soak`, `queues`, `services` and `sites`."""
+"""The tables at the end of the runs `soak`, `queues`, `services`, `sites` and `visits`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from tools.lab_parts.service_ledger import figures
 from tools.lab_parts.service_soak import ServicePlan, ServiceResult
 from tools.lab_parts.site_soak import SitePlan, SiteResult
 from tools.lab_parts.soak import Plan, Result
+from tools.lab_parts.visit_soak import VisitPlan, VisitResult
 
 
 def queues_shown(plan: QueuePlan, result: QueueResult) -> Table:
@@ -77,6 +78,18 @@ def sites_shown(plan: SitePlan, result: SiteResult) -> Table:
     if result.log:
         caption += f"; logs: {result.log}"
     return _counted(f"sites, seed {plan.seed}", caption, result.counts)
+
+
+def visits_shown(plan: VisitPlan, result: VisitResult) -> Table:
+    errors = ", ".join(f"{what} {times} times" for what, times in sorted(result.errors.items())) or "none"
+    caption = f"{result.acknowledged:,} acknowledged; errors: {errors}"
+    table = _table(f"visits, seed {plan.seed}", caption, "figure")
+    table.add_column("", justify="right")
+    for name, share in (("p50", 0.5), ("p99", 0.99)):
+        table.add_row(f"served again after, {name}", f"{result.percentile(share):.1f} s")
+    for what, count in result.anomalies.items():
+        table.add_row(what, f"{count:,}")
+    return table
 
 
 def _counted(title: str, caption: str, counts: Mapping[str, Count]) -> Table:

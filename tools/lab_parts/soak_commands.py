@@ -20,9 +20,10 @@ from tools.lab_parts.faults import DISK, NETWORK, PROCESS, ROWS
 from tools.lab_parts.netlab import why_not
 from tools.lab_parts.queue_soak import QueuePlan, queues_soaked
 from tools.lab_parts.service_soak import ServicePlan, services_soaked
-from tools.lab_parts.shown import queues_shown, services_shown, sites_shown, soak_shown
+from tools.lab_parts.shown import queues_shown, services_shown, sites_shown, soak_shown, visits_shown
 from tools.lab_parts.site_soak import SitePlan, sites_soaked
 from tools.lab_parts.soak import Plan, soaked
+from tools.lab_parts.visit_soak import VisitPlan, visits_soaked
 from tools.lab_parts.week.growth import MIB
 from tools.lab_parts.week.plan import WeekPlan
 from tools.lab_parts.week.scenario import a_week
@@ -147,6 +148,28 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
     with _progress(plan.seed, kills, MofNCompleteColumn()) as tell:
         result = sites_soaked(plan, tell)
     Console().print(sites_shown(plan, result))
+    sys.exit(0 if result.is_clean else FAILED)
+
+
+@click.command()
+@click.option(
+    "--kills", type=click.IntRange(min=1), default=50, show_default=True, help="Number of killed nodes."
+)
+@click.option("--clients", type=click.IntRange(min=4), default=100, show_default=True, help="Clients.")
+@click.option(
+    "--back",
+    type=click.FloatRange(min=5, max=600),
+    default=30,
+    show_default=True,
+    help="Seconds until a killed node starts again.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Random seed for the kills. Default: random.")
+def visits(kills: int, clients: int, back: float, seed: int | None) -> None:
+    """Kill one of three nodes with clients that publish, subscribe, consume and request; then count."""
+    plan = VisitPlan(kills, clients, back, secrets.randbelow(1_000_000) if seed is None else seed)
+    with _progress(plan.seed, kills, MofNCompleteColumn()) as tell:
+        result = visits_soaked(plan, tell)
+    Console().print(visits_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)
 
 

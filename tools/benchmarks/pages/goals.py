@@ -103,6 +103,7 @@ GOALS = {
     "turns, ways away": Goal("likewise: they wait for two ways to it", "ms", 20.0),
     "turns, wanted": Goal("likewise: 200,000 things are wanted of everybody", "ms", 20.0),
     "turns, wanted by ways": Goal("likewise: by two ways", "ms", 20.0),
+    "herd": Goal("1,000 clients of a node that died, all served at one node after", "s", 5.0),
     # The limits are 64 MiB, plus what a loopback transfers in 20 ms.
     "unfinished, stranger": Goal("a node grows by a message without an end: before HELLO", "MB", 90.0),
     "unfinished, token": Goal("likewise of a client", "MB", 90.0),

@@ -30,14 +30,14 @@ def who_goes_on_misses_nothing(history: History, facts: Facts) -> list[Violation
 
 
 def _holds_until(history: History, facts: Facts) -> float:
-    """Return the time of the first fault, or of the first envelope for which a backlog may have no room.
+    """Return the time of the first fault, move, or envelope for which a backlog may have no room.
 
     Each source may have a window and one more envelope in flight. A publisher that waited sends all its
     waiting messages in one envelope, which may be larger than the window.
     """
     if facts.room < 0:
         return -inf
-    ends = [event.at for event in history.of("fault", "crash", "stop")]
+    ends = [event.at for event in history.of("fault", "crash", "stop", "visit")]
     largest = dict[str, int]()
     for event in history.of("envelope"):
         largest[event.who] = event.stamp

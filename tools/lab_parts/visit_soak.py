@@ -1,0 +1,84 @@
+"""Clients whose node is killed go on at another one: how soon, and with all that was acknowledged?"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import mesh
+from tools.lab_parts.visit_crowd import WORK, Member, VisitCrowd
+from tools.running.nodes import Node, start_nodes
+from tools.running.processes import Processes
+
+NAMES = ("heron", "egret", "crane")
+SETTLED = 5.0  # s before the first kill
+GOAL = 5.0  # s until a client is served again, p99
+
+Tell = Callable[[float, str], None]  # kills so far, and a description
+
+
+@dataclass(frozen=True, slots=True)
+class VisitPlan:
+    """`kills` of a node, which is back after `back` s, with `clients` clients, drawn from `seed`."""
+
+    kills: int
+    clients: int
+    back: float
+    seed: int
+
+
+@dataclass(slots=True)
+class VisitResult:
+    """The seconds until clients of killed nodes were served again, and the anomalies by kind."""
+
+    waits: list[float] = field(default_factory=list)
+    anomalies: dict[str, int] = field(default_factory=dict)
+    errors: Counter[str] = field(default_factory=Counter)
+    acknowledged: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(self.anomalies.values())
+
+    def percentile(self, share: float) -> float:
+        ordered = sorted(self.waits)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def visits_soaked(plan: VisitPlan, tell: Tell) -> VisitResult:
+    with Processes() as processes:
+        nodes = start_nodes(processes, *NAMES)
+        return asyncio.run(_soaked(plan, processes, nodes, tell))
+
+
+async def _soaked(plan: VisitPlan, processes: Processes, nodes: list[Node], tell: Tell) -> VisitResult:
+    place, chance, result = str(processes.place), random.Random(plan.seed), VisitResult()
+    async with mesh.connect(NAMES[0], environ={"MESH_STATE_DIR": place}) as m:
+        await m.queue(WORK).declare()
+    crowd = VisitCrowd(place, processes.cluster, NAMES, plan.clients)
+    async with crowd.at_work():
+        await asyncio.sleep(SETTLED)
+        for kill in range(plan.kills):
+            node = chance.choice(nodes)
+            tell(kill, f"kill {node.name}")
+            await _kill(node, crowd.members, plan.back, result)
+        tell(plan.kills, "the last messages")
+    result.anomalies, result.errors = crowd.book.anomalies(crowd.subscribers), crowd.book.errors
+    result.acknowledged = len(crowd.book.published) + len(crowd.book.put)
+    return result
+
+
+async def _kill(node: Node, members: list[Member], back: float, result: VisitResult) -> None:
+    """Kill a node, start it again after `back` s, and measure when its clients are served again."""
+    hit, began = [it for it in members if it.node == node.name], time.monotonic()
+    await asyncio.to_thread(node.kill)
+    await asyncio.sleep(back)
+    for it in hit:
+        again = next((at for at in it.served if at > began), began + back)
+        result.waits.append(again - began)
+    await asyncio.to_thread(node.start)
+    await asyncio.sleep(SETTLED)
