@@ -131,13 +131,9 @@ class Reparenting(Component):
 
     def _adopted(self, domain: str) -> Adopted:
         parent = self.parents[domain]
-        return Adopted(
-            parent.adopted, parent.configured, self._way(domain, parent.adopted)[-1:] == (parent.adopted,)
-        )
-
-    def _way(self, domain: str, node: str) -> tuple[str, ...]:
-        way = self._strata.way_by(domain, node)
-        return way.way if way is not None else ()
+        # What is sent to a master as such counts as divided among all masters, which rules alone can name.
+        is_master = parent.adopted in holders_of(self._plain.of_domain(domain, self._nodes))
+        return Adopted(parent.adopted, parent.configured, is_master)
 
     # --- reports ------------------------------------------------------------------------------------------
 

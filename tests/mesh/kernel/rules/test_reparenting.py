@@ -200,3 +200,5 @@ def test_42_why_topic_names_the_adopted_parent_and_the_route() -> None:
     told = {row["code"]: row["says"] for row in reasons(joe, "topic", "today", "NEWS")}
     assert told["ADOPTED_PARENT"].startswith("root is the parent in place of a, until a has had a route")
     assert "a1 -> root" in told["STRATUM"]
+    # The rules here do not say that the root is the only master, so it must not count as one.
+    assert c["a1"].core.parts.mapping.rules == (Rule("root", 1, ("NEWS",)),)
