@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.errors import BadArgument, LocalError, RemoteError
 from mesh.features.services.model.work import QueuedRequests, ServedAddress, Server, works_of
+from mesh.features.services.node import serving_checks as checks
 from mesh.features.services.node.departed import DepartedAddresses
 from mesh.features.services.node.request_assignment import RequestAssignment
 from mesh.features.services.node.serving_replies import FULL, LOST, NOBODY, ServingReplies
@@ -21,13 +21,12 @@ from mesh.kernel.presence.presence import Presence
 from mesh.kernel.presence.reply_batch import ReplyBatch
 from mesh.kernel.subscribers.facts import SessionAway
 from mesh.kernel.subscribers.session import Session, feed_key
-from mesh.names import ADDRESS, address_text, check_address, check_group, is_group
-from mesh.printable import count, harmless
+from mesh.names import ADDRESS, is_group
+from mesh.printable import harmless
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.requester import Requester
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import ADDRESS_CREDIT
 from mesh.wire.serving import pack_numbers
 from mesh.wire.ttls import end_of
 
@@ -109,27 +108,13 @@ class ServedAddresses(Component):
 
         Credit 0 ends the consumer. A new group member receives the reply once other nodes know the member.
         """
-        number = command.subscription
-        address = command.address
-        if is_group(address):
-            check_group(address)
-        else:
-            check_address(address)
-        if command.credit > ADDRESS_CREDIT:
-            raise BadArgument(
-                f"The credit {command.credit:,} is too large.", hint=f"The limit is {ADDRESS_CREDIT:,}."
-            )
-        if command.selector or command.lease or command.held:
-            what = "Only the consumer of a queue can have a selector, a lease or held messages"
-            raise BadArgument(f"{what}, not that of {address_text(address)}.")
+        checks.check_registration(command)
+        number, address = command.subscription, command.address
         ours = self._of.setdefault(session, {})
         if number in ours:
             self._end_consumer(session, number, ALL if command.credit else command.begun)
         if command.credit:
-            if len(ours) >= (most := self._context.settings.max_subscriptions):
-                what = f"{session.name} has {count(len(ours), 'registration')} of services or groups"
-                hint = "Serve fewer addresses, or raise `limits.session_subscriptions` of the node."
-                raise LocalError(f"{what}; the limit is {most:,}.", hint=hint, code="TOO_MANY_ADDRESSES")
+            checks.check_count(session.name, len(ours), self._context.settings.max_subscriptions)
             self._open(session, command, address)
         reply = Reply(command.request, {"epoch": self._epoch})
         if command.credit and is_group(address):
@@ -296,19 +281,12 @@ class ServedAddresses(Component):
 
         Tags that were never assigned are invalid. A command for a consumer that has ended changes nothing.
         """
-        replies = sum(e.count for e in envelopes)
-        if len(envelopes) > 1 or replies != len(command.replied):
-            what = f"{replies} replies were sent, but {len(command.replied)} were announced"
-            if len(envelopes) > 1:
-                what = f"the replies were sent in {len(envelopes)} envelopes; the limit is 1"
-            raise RemoteError(what, code="MALFORMED")
+        checks.check_replies(command, envelopes)
         address, server = self._of.get(session, {}).get(command.subscription, (None, None))
         if address is None or server is None or server.epoch != command.epoch:
             self._context.counters.add_count("settled_late")
             return
-        if command.request or command.entries:
-            what = f"{address_text(address.name)} is not a queue, but was settled like one"
-            raise RemoteError(what, code="MALFORMED")
+        checks.check_settlement(command, address.name)
         if envelopes:
             self._replies.send_replies(server, command, envelopes[0])
         for first, last in ranges_of(command.done) if command.done else ():

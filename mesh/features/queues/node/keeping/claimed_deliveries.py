@@ -14,9 +14,9 @@ from math import inf
 
 from mesh.errors import LocalError, MeshError
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer, grace
+from mesh.features.queues.node.keeping.consumer_row import ConsumerRow
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
-from mesh.features.queues.node.keeping.rows import ConsumerRow
 from mesh.features.queues.node.keeping.settlement import settle
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.component import Component

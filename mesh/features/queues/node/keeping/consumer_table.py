@@ -17,11 +17,12 @@ from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer, g
 from mesh.features.queues.model.consumers.remote_claim import Message, split_held, without_tags
 from mesh.features.queues.model.envelopes.counts import Runs, joined
 from mesh.features.queues.model.selecting.selector import Selector
+from mesh.features.queues.node.keeping.consumer_row import FIXED, ConsumerRow
 from mesh.features.queues.node.keeping.facts import Consumes
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
 from mesh.features.queues.node.keeping.remote_claims import RemoteClaims
-from mesh.features.queues.node.keeping.rows import FIXED, ConsumerRow, Rows
+from mesh.features.queues.node.keeping.rows import Rows
 from mesh.features.queues.node.keeping.settlement import settle
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.component import Component, DeliverySource

@@ -10,12 +10,13 @@ from mesh.errors import NoQueue, QueueFull, StoreFull
 from mesh.features.queues.model.consumers.queue_consumer import GRACE_TO_MOVE, QueueConsumer
 from mesh.features.queues.model.declared.definition import QueueTerms
 from mesh.features.queues.model.part.queue_observer import QueueObserver
+from mesh.features.queues.node.keeping.consumer_row import FIXED
 from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
 from mesh.features.queues.node.keeping.overflow import Overflow
 from mesh.features.queues.node.keeping.queue_puts import QueuePuts
 from mesh.features.queues.node.keeping.queue_schedule import QueueSchedule, QueueScheduleFace
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
-from mesh.features.queues.node.keeping.rows import FIXED, RowsOf
+from mesh.features.queues.node.keeping.rows import RowsOf
 from mesh.features.queues.node.keeping.spool import Spool
 from mesh.kernel.context.component import Beginning, Component, Restores
 from mesh.kernel.context.facts import BackupChanged, Hearing, on_fact

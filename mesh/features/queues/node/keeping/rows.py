@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from msgspec import Meta
 
 from mesh.errors import MeshError, RemoteError
 from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
+from mesh.features.queues.node.keeping.consumer_row import ConsumerRow
 from mesh.features.queues.node.keeping.spool import Spool
 from mesh.kernel.context.component import Beginning
 from mesh.kernel.context.disk import Committed, Disk, Fetched
@@ -22,30 +23,10 @@ from mesh.operations import Delete, Op, Put
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import QUEUE_CREDIT
 
 PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
-FIXED = -1  # attach number of a client that cannot move
 FORGOTTEN = 10  # pseudo-priority of the unknown time
 read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
-
-
-class ConsumerRow(NamedTuple):
-    """The row of a consumer."""
-
-    session: str  # name
-    credit: int
-    attach: int = FIXED  # number of the session's last visit; FIXED: its client cannot move
-
-
-def read_consumer(value: bytes) -> ConsumerRow:
-    """Return a row, with limits in place of numbers that cannot be read; older rows have no attach number."""
-    session, credit, attach, *_ = [*value.decode().split("\n"), "", ""]
-    return ConsumerRow(
-        session,
-        int(credit) if credit.isdecimal() else QUEUE_CREDIT,
-        int(attach) if attach.isdecimal() else FIXED,
-    )
 
 
 class Rows:
@@ -82,7 +63,7 @@ class Rows:
                 self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
         for key, value in beginning.rows(CONSUMER, self._shelf.store).items():
             name, _, taker = key.partition(b"\0")
-            self.consumers.setdefault(name.decode(), {})[taker] = read_consumer(value)
+            self.consumers.setdefault(name.decode(), {})[taker] = ConsumerRow.from_bytes(value)
             self._stored.add((name.decode(), taker))
 
     def queues(self) -> set[str]:
@@ -256,7 +237,7 @@ class Rows:
                 self._stored.add((name, taker))
             then(error)
 
-        self._commit(Put(CONSUMER, _consumer(name, taker), "\n".join(map(str, now)).encode()), written)
+        self._commit(Put(CONSUMER, _consumer(name, taker), now.to_bytes()), written)
 
     def takes_no_more(self, name: str, taker: bytes) -> None:
         """Delete the row of a consumer, if there is one, with the next commit."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.features.queues.node.keeping.rows import FIXED, ConsumerRow, read_consumer
+from mesh.features.queues.node.keeping.consumer_row import FIXED, ConsumerRow
 from mesh.wire.limits import QUEUE_CREDIT
 
 JOE = "/node/a/client/joe/session/1"
@@ -20,4 +20,4 @@ JOE = "/node/a/client/joe/session/1"
     ],
 )
 def test_rows_without_numbers_have_limits_in_their_place(row: str, expected: ConsumerRow) -> None:
-    assert read_consumer(row.encode()) == expected
+    assert ConsumerRow.from_bytes(row.encode()) == expected
