@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import msgspec
-
 from mesh.errors import LocalError, RemoteError
-from mesh.flow.bounded import Bounded
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.disk import Disk
@@ -31,21 +28,17 @@ from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.kernel.subscribers.session_refusals import copied
-from mesh.operations import Delete, Put
+from mesh.kernel.subscribers.visit_rows import VisitRows
 from mesh.routing.aside import drop_master
 from mesh.routing.log import position_key
 from mesh.routing.visits import Standing
 from mesh.wire.calls import AskAttach, AskRelease
-from mesh.wire.codec import pack, reader
 from mesh.wire.commands import Certificate, Moved
 from mesh.wire.limits import VISITS
 from mesh.wire.replies import ReplyValue, SessionReleased
 
 AGAIN = 1.0  # s until a failed release is repeated
 WITHIN = 5.0  # s for a release
-STAYS = 10_000  # certificates of sessions that are or were here, on disk
-
-_read_row = reader(Certificate, 4096)
 
 
 @dataclass(slots=True, eq=False)
@@ -58,16 +51,6 @@ class Visit:
     asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
     again_at: float = 0.0
     call: IncomingCall[AskAttach] | None = None  # answered when all are released
-
-
-def stay_key(stream: bytes) -> bytes:
-    """Return the key of the row of the last certificate for this node."""
-    return b"w" + stream
-
-
-def visit_key(stream: bytes) -> bytes:
-    """Return the key of a certificate's row in the table of feeds."""
-    return b"v" + stream
 
 
 class Visiting(Component):
@@ -89,7 +72,7 @@ class Visiting(Component):
         self._clients = clients
         self._resuming = resuming
         self._visits: dict[bytes, Visit] = {}  # by stream
-        self._stays = Bounded[bytes, None](STAYS)  # streams whose certificates are on disk
+        self._rows = VisitRows(disk)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -116,11 +99,8 @@ class Visiting(Component):
         return any(peer.node.uuid in visit.former for visit in self._visits.values())
 
     def start(self, beginning: Beginning) -> None:
-        for key, row in beginning.rows("feed").items():
-            if key[:1] in (b"v", b"w"):
-                self._context.visits.observe(_read_row(row))
-            if key[:1] == b"w":
-                self._stays.keep(key[1:], None)
+        for certificate in self._rows.start(beginning):
+            self._context.visits.observe(certificate)
 
     # --- the visited node -------------------------------------------------------------------------------
 
@@ -139,8 +119,8 @@ class Visiting(Component):
         if standing is Standing.SAME and visit is not None:
             visit.call = asked
             return
-        self._keep(certificate)
-        self._keep_stay(certificate)
+        self._rows.write_visit(certificate)
+        self._rows.write_stay(certificate)
         former = {uuid: set[bytes]() for uuid in ask.former if uuid != self._context.me.uuid}
         visit = self._visits[session.stream] = Visit(session, certificate, former, call=asked)
         self._resuming.arrive(session.stream, certificate, former, ask.subscriptions)
@@ -158,19 +138,6 @@ class Visiting(Component):
             self._context.out.send(session.conn, copied(session))
             self._context.end_connection(session.conn)
 
-    def _keep(self, certificate: Certificate) -> None:
-        self._write(visit_key(certificate.stream), certificate)
-
-    def _keep_stay(self, certificate: Certificate) -> None:
-        self._write(stay_key(certificate.stream), certificate)
-        if (oldest := self._stays.keep(certificate.stream, None)) is not None:
-            key = stay_key(oldest[0])
-            self._disk.later("feed", key, Delete("feed", key))
-
-    def _write(self, key: bytes, certificate: Certificate) -> None:
-        row = pack(msgspec.to_builtins(certificate, builtin_types=(bytes,)))
-        self._disk.later("feed", key, Put("feed", key, row))
-
     def _on_closed(self, session: Session) -> None:
         visit = self._visits.get(session.stream)
         self._resuming.leave(session.stream)
@@ -178,11 +145,7 @@ class Visiting(Component):
             visit.call = None
             self._release_former(session.stream)
         elif self._context.visits.is_at(session.stream, self._context.me.uuid):
-            self._forget(session.stream)
-
-    def _forget(self, stream: bytes) -> None:
-        key = visit_key(stream)
-        self._disk.later("feed", key, Delete("feed", key))
+            self._rows.delete_visit(session.stream)
 
     # --- release of former nodes ------------------------------------------------------------------------
 
@@ -239,7 +202,7 @@ class Visiting(Component):
         if visit.call is not None:
             visit.call.reply(ReplyValue())
         if self._clients.sessions.get(stream) is not visit.session:
-            self._forget(stream)
+            self._rows.delete_visit(stream)
 
     def tick(self) -> None:
         for visit in list(self._visits.values()):
@@ -266,7 +229,7 @@ class Visiting(Component):
         session = self._clients.sessions.get(certificate.stream)
         if session is None:
             return
-        self._keep(certificate)
+        self._rows.write_visit(certificate)
         self._visits.pop(certificate.stream, None)
         self._resuming.leave(certificate.stream)
         self._clients.subscribing.drop(session, INBOX)
@@ -288,7 +251,7 @@ class Visiting(Component):
             left = sorted(self._resuming.masters_of(session) - set(ask.masters))
             if ask.is_last and not left:
                 self._clients.close(session)
-                self._forget(session.stream)
+                self._rows.delete_visit(session.stream)
         is_closed = certificate.stream not in self._clients.sessions
         self._disk.commit((), lambda error: asked.reply(SessionReleased(is_closed=is_closed, left=left)))
 

@@ -1,0 +1,65 @@
+"""The stored certificates of sessions that moved: rows of the table of feeds."""
+
+# Law: a session has at most two rows. "v" has its last certificate, until the session ends here. "w" has its
+# last certificate for this node, which proves later that messages of the session may come from here.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from mesh.flow.bounded import Bounded
+from mesh.kernel.context.component import Beginning
+from mesh.kernel.context.disk import Disk
+from mesh.operations import Delete, Put
+from mesh.wire.codec import pack, reader
+from mesh.wire.commands import Certificate
+
+STAYS = 10_000  # certificates for this node; the oldest is deleted
+
+_read_row = reader(Certificate, 4096)
+
+
+def visit_key(stream: bytes) -> bytes:
+    """Return the key of the row with the last certificate of a session."""
+    return b"v" + stream
+
+
+def stay_key(stream: bytes) -> bytes:
+    """Return the key of the row with the last certificate for this node."""
+    return b"w" + stream
+
+
+class VisitRows:
+    """Writes and deletes the certificates with the next commit."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._stays = Bounded[bytes, None](STAYS)  # streams with a certificate for this node
+
+    def start(self, beginning: Beginning) -> Iterator[Certificate]:
+        """Yield the stored certificates."""
+        for key, row in beginning.rows("feed").items():
+            if key[:1] == b"w":
+                self._stays.keep(key[1:], None)
+            if key[:1] in (b"v", b"w"):
+                yield _read_row(row)
+
+    def write_visit(self, certificate: Certificate) -> None:
+        self._write(visit_key(certificate.stream), certificate)
+
+    def write_stay(self, certificate: Certificate) -> None:
+        self._write(stay_key(certificate.stream), certificate)
+        if (oldest := self._stays.keep(certificate.stream, None)) is not None:
+            self._delete(stay_key(oldest[0]))
+
+    def delete_visit(self, stream: bytes) -> None:
+        self._delete(visit_key(stream))
+
+    def _write(self, key: bytes, certificate: Certificate) -> None:
+        row = pack(msgspec.to_builtins(certificate, builtin_types=(bytes,)))
+        self._disk.later("feed", key, Put("feed", key, row))
+
+    def _delete(self, key: bytes) -> None:
+        self._disk.later("feed", key, Delete("feed", key))
