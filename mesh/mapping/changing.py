@@ -9,12 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from mesh.errors import NotAvailable
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule, holders_of_each, rivalry
 
 KeyText = tuple[str, str]  # kind and text of a key
 # An alternative, its node, stratum and parent, and whether it is a backup.
 Term = tuple[KeyRule, str, int, str, bool]
 PLAIN = frozenset((EXACT, DOMAIN))
+
+
+def check_change(before: Iterable[Sequence[Rule]], after: Sequence[Rule], node: str) -> None:
+    """Raise NotAvailable if a running node cannot change from each of `before` to the rules `after`."""
+    if not all(leaves_shared(each, after) for each in before):
+        text = "Changed rules for topics with several masters or backups require a restart."
+        hint = (
+            f"If they are already mesh-wide, or in the file of {node}, restart {node}. "
+            "Otherwise write them into the nodes' files, and restart the nodes."
+        )
+        raise NotAvailable(text, hint=hint)
 
 
 def leaves_shared(before: Sequence[Rule], after: Sequence[Rule]) -> bool:

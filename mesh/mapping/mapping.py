@@ -152,10 +152,7 @@ class Mapping:
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
     def named_domains(self) -> tuple[str, ...]:
-        """Return the domains that rules name without filters, each once.
-
-        "*" stands for the domains that no rule names.
-        """
+        """Return the domains that rules name without filters, each once; "*" stands for all others."""
         rules = (rule for rule in self.rules if rule.node == self.me or not rule.is_rest)
         keys = chain.from_iterable(rule.whole_domains() for rule in rules)
         found = (key.text if key.kind == DOMAIN else ANY_DOMAIN for key in keys)

@@ -9,7 +9,8 @@ from msgspec import Struct
 from mesh.client.batch import Batch
 from mesh.client.core.client_context import Promise
 from mesh.client.message import Message
-from mesh.errors import MeshError
+from mesh.errors import MeshError, RemoteError
+from mesh.printable import count
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
@@ -140,12 +141,32 @@ class Settlement(Struct, eq=False):
 def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
     """Return `counts`, in any order, as ranges: first, last, first, last, ..."""
     ranges: list[int] = []
-    for count in sorted(counts):
-        if ranges and ranges[-1] == count - 1:
-            ranges[-1] = count
+    for tag in sorted(counts):
+        if ranges and ranges[-1] == tag - 1:
+            ranges[-1] = tag
         else:
-            ranges += (count, count)
+            ranges += (tag, tag)
     return tuple(ranges)
+
+
+def reassigned_tags(ends: list[int], most: int, address: str) -> set[int]:
+    """Return the delivery tags in the ranges that `ends` lists. Raises: RemoteError for impossible ones.
+
+    `most` is the number of messages that the consumer listed; `address` appears in the error.
+    """
+    before, counts = 0, set[int]()
+    for first, last in zip(ends[::2], ends[1::2], strict=False):
+        if not before < first <= last <= most:
+            what = f"the range {first} to {last} of reassigned messages is invalid after {before}"
+            raise RemoteError(
+                f"{address}: {what}; the consumer listed {count(most, 'message')}", code="MALFORMED"
+            )
+        counts.update(range(first, last + 1))
+        before = last
+    if len(ends) % 2:
+        what = f"the ranges of reassigned messages have an odd number of ends, {len(ends)}"
+        raise RemoteError(f"{address}: {what}", code="MALFORMED")
+    return counts
 
 
 HeldRuns = tuple[tuple[bytes, tuple[int, ...]], ...]

@@ -12,13 +12,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from collections.abc import Mapping as Table
 from dataclasses import replace
 from itertools import chain
 from math import inf
 
 from mesh.discovery.state import Summary
-from mesh.errors import LocalError, NotAvailable
+from mesh.errors import LocalError
 from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.context.component import Beginning, Component, Reloaded, no_file
 from mesh.kernel.context.facts import Hearing, SettingsRead, on_fact
@@ -34,7 +33,7 @@ from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.states.facts import StateReceived
 from mesh.kernel.states.gossiping import Gossiping
 from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
-from mesh.mapping.changing import leaves_shared
+from mesh.mapping.changing import check_change
 from mesh.mapping.checking import check_xpaths
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.parents import Adopted, with_parents
@@ -79,7 +78,7 @@ class Ruling(Component):
         self.own = RuleSet(mapping.rules, context.settings.known)
         self.agreed = NONE
         self._summary: Summary | None = None  # of `agreed`
-        self._parents: Table[str, Adopted] = {}
+        self._parents: dict[str, Adopted] = {}
         self._next: RuleSet | None = None
         self._is_shared = False  # whether `_next` are shared rules
         self._before: list[tuple[float, tuple[Rule, ...]]] = []  # deadlines of older rules that may be in use
@@ -140,8 +139,7 @@ class Ruling(Component):
     def share(self, agreed: Agreed, summary: Summary) -> None:
         """Set the shared rules, which come into force when all nodes have confirmed or SWITCH has passed.
 
-        Before the node serves clients, they apply immediately. Raises: LocalError; everything then stays
-        unchanged.
+        Before the node serves clients, they apply immediately. Raises: LocalError; nothing changes then.
         """
         self.check_rules(self.own, agreed)
         self.agreed, self._summary = agreed, summary
@@ -160,16 +158,8 @@ class Ruling(Component):
         if rules == counted:
             return
         check_xpaths(rules)
-        # Messages of several masters are distinguished by the order in which each master sends them.
-        now = (self._mapping.rules, counted)
-        if self._context.serves and not all(leaves_shared(before, rules) for before in now):
-            text = "Changed rules for topics with several masters or backups require a restart."
-            me = self._context.me.name
-            hint = (
-                f"If they are already mesh-wide, or in the file of {me}, restart {me}. "
-                "Otherwise write them into the nodes' files, and restart the nodes."
-            )
-            raise NotAvailable(text, hint=hint)
+        if self._context.serves:
+            check_change((self._mapping.rules, counted), rules, self._context.me.name)
         Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
 
     # --- adopted parents ----------------------------------------------------------------------------------
@@ -178,9 +168,9 @@ class Ruling(Component):
         """Return the rules of the settings, overlaid by the shared rules, without adopted parents."""
         return counting(self.own, self.agreed).rules
 
-    def set_parents(self, parents: Table[str, Adopted]) -> None:
+    def set_parents(self, parents: dict[str, Adopted]) -> None:
         """Set the adopted parents by domain. They count at once, or with the next rules."""
-        self._parents = dict(parents)
+        self._parents = parents
         found = self._counting()
         if self._next is not None:
             self._next = found
@@ -229,9 +219,8 @@ class Ruling(Component):
         self._wake()
 
     def _wake(self) -> None:
-        self._context.clock.wake(
-            self._due if self._next is None else min(self._due, self._context.clock.now + LOOK)
-        )
+        look = inf if self._next is None else self._context.clock.now + LOOK
+        self._context.clock.wake(min(self._due, look))
 
     def tick(self) -> None:
         now = self._context.clock.now

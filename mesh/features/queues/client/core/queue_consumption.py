@@ -26,13 +26,13 @@ from mesh.client.core.delivered_envelope import (
     Some,
     fitting,
     listed,
+    reassigned_tags,
 )
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.message import Message
 from mesh.errors import LeaseOver, LocalError, MeshError, RemoteError
 from mesh.features.queues.client.core.consumer_inbox import ConsumerInbox
 from mesh.features.queues.client.core.settling import Settling
-from mesh.printable import count
 from mesh.wire.commands import EXTEND, Consume, ItemHead
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_MESSAGES, VISITS
@@ -107,7 +107,7 @@ class QueueConsumption:
     def on_opened(self, value: object) -> None:
         """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad answer."""
         said = read_result(Opened, value)
-        void = _counts(said.void, len(self._listed), self.address)
+        void = reassigned_tags(said.void, len(self._listed), self.address)
         if not 0 <= said.epoch < 2**63:
             raise RemoteError(
                 f"{self.address}: the consumer was opened with the invalid epoch {said.epoch:.0f}",
@@ -277,26 +277,6 @@ def stood_still(looked: float, now: float, lease: int) -> bool:
     Checks run three times per lease, so the process stood still, and the lease may be over.
     """
     return now - looked >= lease / 1000
-
-
-def _counts(ends: list[int], most: int, address: str) -> set[int]:
-    """Return the delivery tags in the ranges that `ends` lists. Raises: RemoteError for impossible ones.
-
-    `most` is the number of messages that the consumer listed; `address` appears in the error.
-    """
-    before, counts = 0, set[int]()
-    for first, last in zip(ends[::2], ends[1::2], strict=False):
-        if not before < first <= last <= most:
-            what = f"the range {first} to {last} of reassigned messages is invalid after {before}"
-            raise RemoteError(
-                f"{address}: {what}; the consumer listed {count(most, 'message')}", code="MALFORMED"
-            )
-        counts.update(range(first, last + 1))
-        before = last
-    if len(ends) % 2:
-        what = f"the ranges of reassigned messages have an odd number of ends, {len(ends)}"
-        raise RemoteError(f"{address}: {what}", code="MALFORMED")
-    return counts
 
 
 def _nobody() -> None:
