@@ -57,6 +57,10 @@ class LateByWay:
         self._starts: dict[str, list[float]] = defaultdict(list)  # a cut of a node that is down ends earlier
         for event in history.of("start"):
             self._starts[event.who].append(event.at)
+        cuts = (
+            (begin, end, fault) for begin, end, fault in spans(history) if fault.text in ("cut", "one way")
+        )
+        self._cuts = [(begin, end, {fault.who, fault.to}) for begin, end, fault in cuts]
 
     def due(self, event: Event, pub: Event, news: list[Event]) -> float:
         """Return when `pub` must be reported as missed after the delivery of `event`; inf: perhaps never."""
@@ -66,6 +70,10 @@ class LateByWay:
         backs = [when for who, when in self._backs.items() if who not in came_by]
         if any(was_between(when, event.at - BACK, event.at + BACK) for when in backs):
             due += BACK
+        for begin, end, names in self._cuts:  # a slave takes another parent during a long cut
+            if begin <= event.at <= end and names & {*came_by[-1:]} and not names <= {*came_by}:
+                is_forgotten = any(pub.at < at <= end for at, _ in self._ends)
+                due = max(due, inf if is_forgotten else end + BACK)
         for ended, way in self._ends:
             back = min((at for at in self._starts.get(way, ()) if at > ended), default=inf)
             if way not in came_by and ended <= pub.at <= min(back, ended + BACK):
