@@ -58,9 +58,25 @@ class Visits:
         """Return whether a certificate proves that the session is or was at the node."""
         return (session, node) in self._guests
 
+    def may_begin(self, stream: bytes, sender: str, node: bytes | None) -> bool:
+        """Return whether the route of a message may begin at a node that is not the home of its sender.
+
+        A certificate proves it for this node, or for any node if the uuid is unknown here (`None`).
+        """
+        if node is not None:
+            return self.vouch(stream, sender, node)
+        known = self._known.get(stream)
+        return known is not None and known.session == sender
+
     def guests(self, node: bytes) -> list[Certificate]:
         """Return the certificates of all sessions that are or were at the node."""
         return [certificate for (_, at), certificate in self._guests.items() if at == node]
+
+    def proof(self, stream: bytes, sender: str, node: bytes | None) -> Certificate | None:
+        """Return the certificate for `may_begin`, or None."""
+        if not self.may_begin(stream, sender, node):
+            return None
+        return self._known.get(stream) if node is None else self._guests.get((sender, node))
 
     def has_left(self, stream: bytes, node: bytes) -> bool:
         """Return whether a certificate proves that the session is at another node."""

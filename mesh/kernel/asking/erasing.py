@@ -155,8 +155,9 @@ class Erasing:
             f"{peer.node.name} forwards an erasure by {plain(erasure.sender)[:80]!r} with a route "
             "that is impossible or not confirmed."
         )
-        is_visitor = route == (peer.node.name,) and self._context.visits.vouch(
-            erasure.stream, erasure.sender, peer.node.uuid
+        first = self._nodes.named(route[0]) if route else None
+        is_visitor = route[-1:] == (peer.node.name,) and self._context.visits.may_begin(
+            erasure.stream, erasure.sender, None if first is None else first.node.uuid
         )
         if not (is_visitor or is_way(erasure.sender, route, peer.node.name)):
             raise LocalError(what, code="FORGED_SENDER")

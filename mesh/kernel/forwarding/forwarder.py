@@ -79,7 +79,12 @@ class Forwarder(Component):
         answers = ForwardAnswers(context, routing)
         self.outcomes, self.on_site_answer = answers.on_outcomes, answers.on_answer
         self.incoming = Incoming(
-            context, provenance, routing.marking.of_older, acceptance.accept_envelope, self.shipping
+            context,
+            provenance,
+            routing.marking.of_older,
+            acceptance.accept_envelope,
+            self.shipping,
+            nodes.named,
         )
         self._context = context
         self._router = router

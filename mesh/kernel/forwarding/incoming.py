@@ -41,8 +41,8 @@ NO_ROUTE = "with an impossible route"
 class Incoming:
     """Checks envelopes from other nodes, and holds those whose routes are not yet proven.
 
-    `take(envelope, origin)` processes a checked envelope, and `of_older` adds marks to envelopes of earlier
-    releases.
+    `take(envelope, origin)` processes a checked envelope, `of_older` adds marks to envelopes of earlier
+    releases, and `named` returns the node of a name, if it is known.
     """
 
     def __init__(
@@ -52,12 +52,14 @@ class Incoming:
         of_older: Callable[[Envelope], Envelope],
         take: Callable[[Envelope, Origin], None],
         sender: PeerSender,
+        named: Callable[[str], Peer | None],
     ) -> None:
         self._context = context
         self.provenance = provenance
         self._take = take
         self._of_older = of_older
         self._sender = sender
+        self._named = named
         self._are_signed = context.settings.keyring is not None  # node states, which name next hops
 
     def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
@@ -104,6 +106,11 @@ class Incoming:
 
         return short_parts(envelope, most, too_long)
 
+    def _may_begin(self, envelope: Envelope, node: str) -> bool:
+        known = self._named(node)
+        uuid = None if known is None else known.node.uuid
+        return self._context.visits.may_begin(envelope.stream, envelope.sender, uuid)
+
     def decide_held(self) -> None:
         """Accept or refuse the held envelopes whose routes are decided, or that have waited too long."""
         for peer, envelope, error in self.provenance.take_released():
@@ -130,7 +137,7 @@ class Incoming:
         sites = self._context.settings.site.accepting
         sender, hop = envelope.sender, peer.node.name
         is_proven = is_way(sender, nodes, hop, sites) or (
-            nodes == [hop] and self._context.visits.vouch(envelope.stream, sender, peer.node.uuid)
+            nodes[-1:] == [hop] and self._may_begin(envelope, nodes[0])
         )
         if is_odd or not is_proven:
             return self.provenance.forged(peer, envelope, ODD_FIELDS if is_odd else NO_ROUTE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mesh.hops import inside
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.neighbours import Neighbours
@@ -11,7 +12,7 @@ from mesh.kernel.peers.peer import Peer
 from mesh.remote_names import WAY, is_site
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
-from mesh.wire.commands import Forward, Outcome, Outcomes
+from mesh.wire.commands import Forward, Moved, Outcome, Outcomes
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import DURABLE, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES, STAYS
@@ -96,8 +97,24 @@ class PeerSender(Component):
             self._ship(peer, batch)
 
     def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
+        if len(self._context.visits):
+            self._certify(peer, batch)
         messages = sum(envelope.count for envelope in batch)
         context = self._context
         context.counters.add_count("forwarded", messages)
         context.counters.tally.counters_of(peer.node.name).sent += messages
         context.out.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)
+
+    def _certify(self, peer: Peer, batch: list[Envelope]) -> None:
+        """Send the certificates that let the messages of visitors of other nodes begin there."""
+        certified = peer.exchange.certified
+        for envelope in batch:
+            nodes = [hop.node for hop in inside(envelope.route)]
+            if len(nodes) < 2:  # this node's own clients: their certificates were sent when they came
+                continue
+            first = self._neighbours.named(nodes[0])
+            uuid = None if first is None else first.node.uuid
+            proof = self._context.visits.proof(envelope.stream, envelope.sender, uuid)
+            if proof is not None and (proof.stream, proof.node) not in certified:
+                certified.keep((proof.stream, proof.node), None)
+                self._context.out.send(peer.data, Moved(proof))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from mesh.flow.bounded import Bounded
 from mesh.flow.seldom import Seldom
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.outlet import Outlet
@@ -18,6 +19,7 @@ from mesh.streams.link import LinkReceiver
 from mesh.wire.commands import Introduction, Query
 
 NEVER = float("-inf")
+CERTIFIED = 10_000  # certificates that are sent once per connection
 REPORTED_AGAIN = 600.0  # s until a peer is reported again
 
 
@@ -42,6 +44,8 @@ class Exchange:
         self.inlet = LinkReceiver()
         self.inlet_boot = 0
         self.lacks = False  # it must resend all items in flight
+        # Sent on this connection, of sessions at other nodes: (stream, node).
+        self.certified = Bounded[tuple[bytes, bytes], None](CERTIFIED)
         self.taken = 0  # items received on this link stream
         self.ackable = (0, 0)  # (have, taken) that may be acknowledged now
         self.acked = NEVER  # time of the last acknowledgement

@@ -121,6 +121,7 @@ class DataLinks(Component):
     def _login(self, fact: LoggedIn) -> None:
         peer, conn = fact.peer, fact.conn
         peer.exchange.lacks = False
+        peer.exchange.certified.clear()
         peer.exchange.outlet.attach(conn, conn.resume, self._context.out.raw)
         self._context.event("link", f"{peer.node.name}: logged in", peer.node)
         self._context.out.outlets[peer.exchange.outlet] = None

@@ -2,8 +2,9 @@
 
 # Law 1: a node that learns of a newer attach number hangs up on the session, but keeps what it holds.
 # Law 2: a former node is released master by master: for those that have pinned their logs.
-# Law 3: the certificate of a visiting session is sent to a peer before any message of the session. It is kept
-#        after the session has left, as its messages may still wait here.
+# Law 3: the certificate of a visiting session is sent to a peer before any message of the session, also by
+#        nodes that forward its messages. It is kept after the session has left, as its messages may still
+#        wait here.
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ class Visiting(Component):
         return (answer(AskRelease, self._on_release),)
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (on_command(Moved, lambda conn, peer, command, _: self._on_moved(peer, command.certificate)),)
+        return (on_command(Moved, lambda conn, peer, command, _: self._on_moved(command.certificate)),)
 
     def figures(self) -> dict[str, int | float]:
         sessions = self._clients.sessions
@@ -212,17 +213,14 @@ class Visiting(Component):
 
     # --- a former node ----------------------------------------------------------------------------------
 
-    def _on_moved(self, peer: Peer, certificate: Certificate) -> None:
+    def _on_moved(self, certificate: Certificate) -> None:
         """Record where a session is now, and hang up on it if it was here."""
-        if certificate.node != peer.node.uuid:
-            self._context.counters.add_count("forged_visits")
-            return
         try:
             standing = self._context.visits.observe(certificate)
         except RemoteError:
             self._context.counters.add_count("forged_visits")
             return
-        if standing is Standing.NEWER:
+        if standing is Standing.NEWER and certificate.node != self._context.me.uuid:
             self._leave(certificate)
 
     def _leave(self, certificate: Certificate) -> None:

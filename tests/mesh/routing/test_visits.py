@@ -89,3 +89,15 @@ def test_the_number_of_known_sessions_is_bounded() -> None:
     for n in range(5):
         visits.observe(certificate(1, key=StreamKey(bytes([n]) * 32)))
     assert len(visits) == 3
+
+
+def test_a_route_may_begin_where_the_session_was_or_anywhere_unknown() -> None:
+    visits = Visits(verify)
+    assert not visits.may_begin(KEY.id, JOE, None) and visits.proof(KEY.id, JOE, None) is None
+    visits.observe(certificate(1, HERON))
+    visits.observe(certificate(2))
+    for node, attach in ((HERON, 1), (STORK, 2), (None, 2)):
+        proof = visits.proof(KEY.id, JOE, node)
+        assert visits.may_begin(KEY.id, JOE, node) and proof is not None and proof.attach == attach
+    assert not visits.may_begin(KEY.id, JOE, b"x" * 16)
+    assert not visits.may_begin(KEY.id, ANN, None) and visits.proof(KEY.id, ANN, STORK) is None
