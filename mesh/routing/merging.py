@@ -104,6 +104,11 @@ class Merging:
         """Remember a stored envelope that was handed on, until `settle_duplicates`."""
         self._open.setdefault(_lane(stored), {})[stored] = []
 
+    @property
+    def has_open(self) -> bool:
+        """Whether a stored envelope that was handed on is still needed here."""
+        return bool(self._open)
+
     def waits(self, repeat: StoredEnvelope) -> bool:
         """Attach a duplicate to its first copy, or return `False` if that copy is no longer needed here."""
         e = repeat.envelope

@@ -54,7 +54,7 @@ class FeedSettling:
         """Settle an envelope with the peer that sent it, and each repeat with the sender of the repeat."""
         if peer.exchange.upstreams[stored.master].release_envelope(stored):
             self.acking[peer] = None
-        for repeat in self._merging.settle_duplicates(stored) if self.merges else ():
+        for repeat in self._merging.settle_duplicates(stored) if self._merging.has_open else ():
             other = self._peers.get(repeat.source)
             if other is not None:
                 self.settle(other, repeat)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.settling import FeedSettling
+from mesh.routing.merging import Merging
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Hop
 from mesh.wire.limits import HOPS
@@ -128,6 +129,21 @@ def test_duplicates_are_looked_for_where_several_nodes_may_send_them(name: str) 
     mapping: Any = Mock(has_several=name == "has_several", has_parts=name == "has_parts")
     settling = FeedSettling(Mock(), mapping, Mock(), {}, knows_sites=name == "knows_sites")
     assert settling.merges == bool(name)
+
+
+def test_duplicates_are_settled_although_the_rules_no_longer_let_them_come() -> None:
+    mapping: Any = Mock(has_several=False, has_parts=True)
+    merging = Merging("me", lambda key, envelope: ("heron",), lambda key, envelope: True)
+    peers: dict[bytes, Any] = {name.encode() * 16: Mock() for name in "ab"}
+    for peer in peers.values():
+        peer.exchange.upstreams = {MASTER: Mock()}
+    settling = FeedSettling(Mock(), mapping, merging, peers)
+    first, repeat = (StoredEnvelope(envelope("k"), 7, MASTER, source=uuid) for uuid in peers)
+    merging.remember(first)
+    assert merging.waits(repeat)
+    mapping.has_parts = False
+    settling.settle(peers[first.source], first)
+    peers[repeat.source].exchange.upstreams[MASTER].release_envelope.assert_called_once_with(repeat)
 
 
 @pytest.mark.parametrize(
