@@ -6,6 +6,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.nodes import Nodes
+from mesh.mapping.backups import holders_of
+from mesh.mapping.choice import choose
+from mesh.mapping.decision import Kind
+from mesh.mapping.mapping import Mapping
 from mesh.wire.calls import AskRefill
 from mesh.wire.codec import reader
 
@@ -41,3 +47,12 @@ class Refill:
     def is_complete(self) -> bool:
         """True if all pages have arrived."""
         return 0 < self.ask.end < self.ask.at
+
+
+def next_hop(mapping: Mapping, nodes: Nodes, domain: str) -> Peer | None:
+    """Return the live next hop of the domain, or None if there is none, or more than one."""
+    claims = mapping.of_domain(domain, nodes)
+    if not claims or len(holders_of(claims)) > 1:
+        return None
+    decision = choose(mapping.me, claims, nodes, (), claims[0].by, domain)
+    return nodes.named(decision.node) if decision.kind is Kind.FORWARD else None

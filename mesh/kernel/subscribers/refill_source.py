@@ -102,6 +102,10 @@ class RefillSource(Component):
 
     def _on_refill(self, asked: Refill) -> None:
         ask, me = asked.ask, self._context.me
+        pin = self._pins.get(PREFIX + ask.slave + ask.domain.encode())
+        if pin is not None and pin.last == ask.end:  # also if the rules name another master now
+            self._continue(asked)
+            return
         own = self._strata.own.get(ask.domain)
         if own is None or not own.way or me.name in ask.visited or len(ask.visited) >= HOPS:
             raise LocalError(f"{me.name} has no route to a master of {ask.domain}.", code="MASTER_AWAY")

@@ -1,7 +1,8 @@
 """The slave's side of a refill: a new parent sends what the former one had not passed on, in order."""
 
 # Law 1: at each change of the next hop of a domain, the slave asks the new one for the master's log, from the
-#        position up to which all its own subscribers have acknowledged everything.
+#        position up to which all its own subscribers have acknowledged everything. Where rules name another
+#        master, there is nothing to refill: both masters are subscribed while rules change.
 # Law 2: the master's newer messages wait until the refill is complete.
 # Law 3: the part stays pinned at the master until the slave's subscribers have acknowledged it. A slave that
 #        restarts meanwhile asks again.
@@ -28,10 +29,8 @@ from mesh.kernel.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.kernel.routes.strata import LiveStrata
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.pull import check_page
-from mesh.kernel.subscribers.refill import ParentRow, Refill, read_row
-from mesh.mapping.backups import holders_of
-from mesh.mapping.choice import choose
-from mesh.mapping.decision import Kind
+from mesh.kernel.subscribers.refill import ParentRow, Refill, next_hop, read_row
+from mesh.mapping.backups import masters_of
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import UNTOLD
 from mesh.operations import Put
@@ -109,22 +108,32 @@ class Refilling(Component):
         if not self._nodes.is_settled():
             return
         for domain in self._mapping.named_domains()[:FOLLOWED]:
-            hop = self._hop(domain)
+            hop = next_hop(self._mapping, self._nodes, domain)
             if hop is None:
                 continue
             row, uuid = self._rows.get(domain), hop.node.uuid
             if row is None:
                 self._store(domain, ParentRow(self.master_of(domain), uuid))
+            elif row.hop != uuid and self._is_new_master(domain, hop.node.name, row.master):
+                self._release(domain)
+                self._store(domain, ParentRow(hop.node.name, uuid))
             elif row.hop != uuid or (row.is_open and domain not in self._refills):
                 self._begin(domain, row, uuid)
 
-    def _hop(self, domain: str) -> Peer | None:
-        """Return the live next hop of the domain, or None if there is none, or more than one."""
-        claims = self._mapping.of_domain(domain, self._nodes)
-        if not claims or len(holders_of(claims)) > 1:
-            return None
-        decision = choose(self._mapping.me, claims, self._nodes, (), claims[0].by, domain)
-        return self._nodes.named(decision.node) if decision.kind is Kind.FORWARD else None
+    def _is_new_master(self, domain: str, hop: str, master: str) -> bool:
+        """Return whether the next hop is the master by the rules, and took the place of another master."""
+        return hop != master != "" and hop in masters_of(self._mapping.of_domain(domain, self._nodes))
+
+    def _release(self, domain: str) -> None:
+        """End a refill whose master is no longer the master, and release its pin."""
+        refill = self._refills.pop(domain, None)
+        if refill is None:
+            return
+        self._end(refill)
+        peer = self._neighbours.peers.get(refill.parent)
+        if peer is not None and peer.data is not None and refill.ask.end:
+            done = replace(refill.ask, done=refill.ask.end)
+            self._questions.ask_all([peer], done, Refilled, lambda replies, missing: None, WITHIN)
 
     def _store(self, domain: str, row: ParentRow) -> None:
         self._rows[domain] = row
