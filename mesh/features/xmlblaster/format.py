@@ -29,7 +29,10 @@ class XmlBlaster(ConfigFormat):
         name = "clusternode" if file is not None else MASTER
         found = read_clusternode(Property(name, node, text, place, lines), is_lenient=None)
         rules = {found.name: found.rules, **{each: standing_in(each, found.rules) for each in found.backups}}
-        return rules, list(found.notes)
+        notes = list(found.notes)
+        for name, is_on in (("disconnect", found.disconnects), ("nameservice", found.nameservice)):
+            notes += [f"{place}: <{name}> has an effect only in a file"] if is_on else []
+        return rules, notes
 
     def addresses(self, text: str, node: str) -> tuple[str, ...]:
         found = read_clusternode(Property(INFO, node, text, "content"), is_lenient=None)
