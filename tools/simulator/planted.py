@@ -288,7 +288,7 @@ def swallows_gaps() -> list[Patch]:
 
 
 def shows_doubles() -> list[Patch]:
-    return [(Intake, "_news", lambda self, master, envelope, indices: (indices, False))]
+    return [(Intake, "_news", lambda self, master, envelope, indices: (indices, False, False))]
 
 
 def acks_before_use() -> list[Patch]:
