@@ -76,7 +76,9 @@ class RetainedValueRows:
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending:
             self._pass_over(value)
-        elif on_disk is None or value.is_newer_than(on_disk, self._here):
+            there = self._before.get(row)
+            return there is None or value.is_newer_than(there, self._here)
+        if on_disk is None or value.is_newer_than(on_disk, self._here):
             self._before.setdefault(row, on_disk)
             self.is_there(value)
             self._passed_over[row] = value  # a newer one may replace it and be refused

@@ -121,6 +121,9 @@ class Master:
     ]
 )
 @example([(TAKE, 0, 0), (LANDS, 0, 0), (ERASE, 0, 0), (TAKE, 1, 5), (LANDS, 0, 0), (LANDS, 0, 0)])
+@example(
+    [(TAKE, 0, 0), (LANDS, 0, 0), (ERASE, 0, 0), (TAKE, 1, 2), (ERASE, 0, 0), (LANDS, 0, 0), (LANDS, 0, 0)]
+)
 def test_it_is(steps: list[tuple[str, int, int]]) -> None:
     master = Master()
     for step in steps:
