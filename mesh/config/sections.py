@@ -42,6 +42,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allow_network_disk: bool = False  # allow a data directory on NFS or similar
     probe: str | None = None  # file with CPU and RAM to report, for tests
     nameservice: bool = False  # follow the names of all nodes, and answer `mesh where` for them
+    adopt_parents: bool = False  # as a slave, use another next hop while the configured one is lost
     max_connections: Count | None = None  # connections of clients; unset: by limits.connections
     address_max_connections: Counts | None = None  # the same, by address of `bind`
     metadata: Metadata | None = None  # facts for balancers of others, such as its rack

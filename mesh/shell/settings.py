@@ -65,7 +65,7 @@ def settings_of(
         volatile=frozenset((MEMORY, "") if node.store == MEMORY else (MEMORY,)),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl, site=site_settings(config),
-        nameservice=node.nameservice,
+        nameservice=node.nameservice, adopts_parents=node.adopt_parents,
         disconnects=frozenset(record.name for record in config.nodes if record.disconnect),
     )  # fmt: skip
 

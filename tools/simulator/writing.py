@@ -35,6 +35,7 @@ def written(seed: int, profile: Profile) -> Script:
     if profile.is_paced:
         settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
     settings |= Random(f"memory {profile.seeded} {seed}").choice(MEMORY)
+    settings |= {"adopts_parents": True} if cast.rules == "tree" else {}
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
     if profile.durables:
         late = ()  # a lone start misses new durable subscriptions

@@ -109,6 +109,7 @@ class Settings:
     remember: bool = True  # dial known nodes at the start
     balancer: Balancer | None = None  # chooses among nodes; None = round robin
     nameservice: bool = False  # follow the names of all nodes, and answer for them
+    adopts_parents: bool = False  # takes another next hop while the configured one is lost
     site: SiteSettings = field(default_factory=SiteSettings)
     domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # replaces `balancer`, by domain
     address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; first match wins

@@ -61,6 +61,8 @@ class Reparenting(Component):
 
     def on_second(self) -> None:
         """Review the parent of each domain, and apply the changes."""
+        if not self._context.settings.adopts_parents:
+            return
         rules = self._ruling.configured_rules()
         if not self._nodes.is_settled() or not any(
             rule.is_rest or rule.node != self._mapping.me for rule in rules

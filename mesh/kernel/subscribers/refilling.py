@@ -100,7 +100,7 @@ class Refilling(Component):
     # --- next hops --------------------------------------------------------------------------------------
 
     def _schedule_review(self) -> None:
-        if not self._mapping.is_plain:
+        if self._context.settings.adopts_parents and not self._mapping.is_plain:
             self._context.out.ending[self._review] = None
 
     def _review(self) -> None:

@@ -89,7 +89,7 @@ def test_an_unknown_key_is_named_with_its_line_and_the_likely_word(
 def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     assert (
         "Known there: id, bind, advertise, peers, store, data, cluster, passwd, allow_network_disk, probe, "
-        "nameservice, max_connections, address_max_connections, metadata."
+        "nameservice, adopt_parents, max_connections, address_max_connections, metadata."
         in refusal(written(tmp_path, "[node]\nzzz = 1"))
     )
     sections = "node, limits, timing, discovery, balancing, snapshots, log, http, site"

@@ -11,10 +11,8 @@ NEWS = "NEWS"
 RULE = '[[nodes.{}.master]]\ndomains = ["NEWS"]\n'
 ROOT = f"{TREE}[nodes.root]\n{RULE.format('root')}"
 INNER = f'{TREE}[nodes.root]\naddress = "{{root}}"\n{RULE.format("root")}'
-LEAF = (
-    f'{TREE}[nodes.a]\naddress = "{{a}}"\n{RULE.format("a")}stratum = 1\n[nodes.b]\naddress = "{{b}}"\n'
-    "[nodes.leaf]\n"
-)
+PARENTS = f'[nodes.a]\naddress = "{{a}}"\n{RULE.format("a")}stratum = 1\n[nodes.b]\naddress = "{{b}}"\n'
+LEAF = f"{TREE}[node]\nadopt_parents = true\n{PARENTS}[nodes.leaf]\n"
 FILES = {"root": ROOT, "a": f"{INNER}[nodes.leaf]\n", "b": f"{INNER}[nodes.leaf]\n", "leaf": LEAF}
 COUNT = 60
 

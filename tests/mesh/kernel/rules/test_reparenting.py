@@ -26,7 +26,7 @@ def rule_of(parent: str) -> Rule:
 def nodes_of(parents: dict[str, str]) -> Cluster:
     """Return nodes of which each knows only its own parent by a rule. Each has a route to the root."""
     rules = {name: (rule_of(parent),) for name, parent in parents.items()}
-    c = cluster(*parents, rules=rules, known=tuple(parents), scope="mesh")
+    c = cluster(*parents, rules=rules, known=tuple(parents), scope="mesh", adopts_parents=True)
     c.net.until(lambda: all(way(c[name]) for name in parents))
     return c
 
@@ -123,7 +123,7 @@ def linked(parents: dict[str, str], links: Mapping[str, tuple[str, ...]]) -> Clu
     nodes = {
         name: net.node(
             name, "root", rules=(rule_of(parent),), known=links.get(name, tuple(parents)), links="configured",
-            scope="mesh",
+            scope="mesh", adopts_parents=True,
         )
         for name, parent in parents.items()
     }  # fmt: skip

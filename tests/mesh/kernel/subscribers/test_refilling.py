@@ -24,7 +24,7 @@ def numbers(heard: object) -> list[int]:
 def test_42_what_a_dead_next_hop_had_not_passed_on_comes_before_newer_messages() -> None:
     # The rule of a key has another next hop, which is no matter of the domain.
     rules = {**DIAMOND, "bilbo": (*DIAMOND["bilbo"], Rule("heron", keys=("other",)))}
-    c = cluster(*DIAMOND, rules=rules, known=tuple(DIAMOND))
+    c = cluster(*DIAMOND, rules=rules, known=tuple(DIAMOND), adopts_parents=True)
     c.net.until(lambda: way(c["bilbo"]) == ("bilbo", "frodo", "heron"))
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = joe.subscribed(K, domain="NEWS")
@@ -51,7 +51,7 @@ def test_42_a_next_hop_of_an_earlier_release_is_reported_and_messages_go_on(
         raise LocalError("There is no such question.", code="UNKNOWN_VERB")
 
     monkeypatch.setattr(RefillSource, "_on_refill", unknown)
-    c = diamond()
+    c = diamond(adopts_parents=True)
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = joe.subscribed(K, domain="NEWS")
     c.net.run(1)
@@ -62,7 +62,7 @@ def test_42_a_next_hop_of_an_earlier_release_is_reported_and_messages_go_on(
 
 
 def test_42_the_master_keeps_the_missed_messages_over_a_restart_until_they_are_acknowledged() -> None:
-    c = diamond()
+    c = diamond(adopts_parents=True)
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = joe.subscribed(K, domain="NEWS")
     c.net.run(1)
