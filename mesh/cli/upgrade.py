@@ -115,7 +115,7 @@ def _refused(node: NodeRow, newest: Release, alive: int) -> str:
 @options.as_json
 @options.url
 def command(is_check: bool, as_json: bool, url: str | None) -> int:
-    """Print which nodes run which release, in which order to restart them, and what would be refused.
+    """Print the release of each node, the order of the restarts, and the problems of an upgrade.
 
     Restart one node after the other, with `mesh drain --clients --then COMMAND`. Exit code 1: something would
     be refused.

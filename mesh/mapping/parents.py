@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a slave sees: its configured parent, the nodes with usable routes, and the dead nodes."""
+    """The situation of a slave: its configured parent, the nodes with usable routes, and the dead nodes."""
 
     configured: str
     candidates: Sequence[Candidate] = ()

@@ -75,12 +75,12 @@ class Rule:
 
     @property
     def is_master(self) -> bool:
-        """Whether the node is a master even if others are reachable."""
+        """True if the node is a master even if others are reachable."""
         return self.stratum == 0 and not self.backup
 
     @property
     def is_rest(self) -> bool:
-        """Whether the rule names a parent without a condition; such a rule counts at its own node only."""
+        """True if the rule names a parent without a condition; such a rule counts at its own node only."""
         named = (self.domains, self.keys, self.patterns, self.xpaths, self.filters, self.given)
         is_whole = self.mapper == OWN_MAPPER and not (any(named) or self.accept_other_default)
         return is_whole and self.stratum > 0 and self.refid not in ("", self.node)

@@ -26,7 +26,7 @@ PATIENCE = 10.0
 
 
 class FeedState:
-    """The state of one feed, without the rules of what is sent, waits, or is dropped.
+    """The state of one feed, without the rules for sending, waiting and dropping.
 
     `released` and `lost` are described at `Feed`.
     """
@@ -118,7 +118,7 @@ class FeedState:
 
     @property
     def is_owed(self) -> bool:
-        """Whether anything is in flight, waiting or unsettled."""
+        """True if anything is in flight, waiting or unsettled."""
         return bool(self._flight or self._backlog)
 
     @property

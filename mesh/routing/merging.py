@@ -106,7 +106,7 @@ class Merging:
 
     @property
     def has_open(self) -> bool:
-        """Whether a stored envelope that was handed on is still needed here."""
+        """True if a stored envelope that was handed on is still needed here."""
         return bool(self._open)
 
     def waits(self, repeat: StoredEnvelope) -> bool:

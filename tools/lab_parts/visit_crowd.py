@@ -36,7 +36,7 @@ class Member:
 
 @dataclass
 class VisitBook:
-    """What was acknowledged, and what each receiver got."""
+    """The acknowledged messages, and the messages of each receiver."""
 
     published: set[str] = field(default_factory=set)
     put: set[str] = field(default_factory=set)

@@ -78,12 +78,12 @@ class InterestSync(Component):
 
     @property
     def has_ways(self) -> bool:
-        """Whether any node may forward messages of other masters."""
+        """True if any node may forward messages of other masters."""
         return self._named.has_ways
 
     @property
     def is_changing(self) -> bool:
-        """Whether queries follow other rules as well: during a change of rules and for a while after."""
+        """True if queries follow other rules as well: during a change of rules and for a while after."""
         return self._named.is_changing
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
@@ -224,7 +224,7 @@ class InterestSync(Component):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all queries were sent, and all reachable peers that are not slow have confirmed them."""
+        """True if all queries were sent, and all reachable peers that are not slow have confirmed them."""
         return not self._aims.is_open and not self.unconfirmed()
 
     def interest_of(self, peer: Peer) -> PeerInterest:

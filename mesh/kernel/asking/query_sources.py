@@ -39,12 +39,12 @@ class QuerySources:
 
     @property
     def has_ways(self) -> bool:
-        """Whether any node may forward messages of other masters."""
+        """True if any node may forward messages of other masters."""
         return not self._mapping.is_plain or bool(self._beside)
 
     @property
     def is_changing(self) -> bool:
-        """Whether queries follow other rules as well: during a change of rules and for a while after."""
+        """True if queries follow other rules as well: during a change of rules and for a while after."""
         return bool(self._beside)
 
     def is_way(self, node: str) -> bool:

@@ -268,7 +268,7 @@ class Component:
         return ()
 
     def remains(self) -> Iterable[Left]:
-        """Return what must still leave this node, or be sent, before the node may be stopped."""
+        """Return the things that must leave this node, or be sent, before the node may be stopped."""
         return ()
 
     def explain(self, what: What) -> Iterable[Reason]:

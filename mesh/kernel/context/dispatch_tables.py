@@ -209,7 +209,7 @@ class DispatchTables:
         return (each for outcomes in self._service_outcomes for each in outcomes(most))
 
     def remains(self) -> Iterator[Left]:
-        """Yield what is left at this node, by the components."""
+        """Yield the things that are left at this node, by the components."""
         return (left for remains in self._remains for left in remains())
 
     def has_work(self, session: object) -> bool:

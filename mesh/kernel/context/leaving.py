@@ -1,4 +1,4 @@
-"""The steps in which a node leaves the mesh without a loss, and what is left in each."""
+"""The steps in which a node leaves the mesh without a loss, and the rest of each step."""
 
 # Law 1: the steps follow one another in the order of `Step`. A step ends when nothing of it can move.
 # Law 2: QUIET ends after its limit even if calls are in progress; their clients finish them before they go.
@@ -28,7 +28,7 @@ LIMITS = {Step.QUIET: 10.0}  # s
 
 
 class Fate(StrEnum):
-    """What becomes of the things that are left."""
+    """The fate of the things that are left."""
 
     MOVES = "moves"  # a step waits for them
     STAYS = "stays"  # they cannot move, and the drain is never complete

@@ -191,7 +191,7 @@ class Ruling(Component):
 
     @property
     def is_changing(self) -> bool:
-        """Whether other rules are about to come into force."""
+        """True if other rules are about to come into force."""
         return self._next is not None
 
     def when_counting(self, then: Callable[[], None]) -> None:

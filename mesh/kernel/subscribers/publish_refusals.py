@@ -35,12 +35,12 @@ class Attempt(NamedTuple):
 
     @property
     def is_send(self) -> bool:
-        """Whether the envelope is a message to an address."""
+        """True if the envelope is a message to an address."""
         return self.envelope.domain == SENDS
 
     @property
     def is_put(self) -> bool:
-        """Whether the envelope is a message to a queue."""
+        """True if the envelope is a message to a queue."""
         return not self.is_send and kind_of(self.envelope.to) == QUEUE
 
     @property

@@ -67,7 +67,7 @@ class Pin:
 
 @dataclass(slots=True)
 class Reading:
-    """A page for the node `node` that is being read: what has matched so far, up to the position `end`."""
+    """A page for the node `node` that is being read: the matches up to the position `end`."""
 
     ask: AskResume
     node: bytes

@@ -36,7 +36,7 @@ class FeedSettling:
 
     @property
     def merges(self) -> bool:
-        """Whether several masters, relays or gateways may send the same message."""
+        """True if several masters, relays or gateways may send the same message."""
         return self._mapping.has_several or self._mapping.has_parts or self._knows_sites
 
     def on_released(self, stored: StoredEnvelope) -> None:

@@ -85,7 +85,7 @@ class NodeDrained(ReplyValue, frozen=True, kw_only=True):
         step: `"staying"` (no drain), `"closed"`, `"quiet"`, `"clients"`, `"queues"`, `"outbound"`, `"log"` or
             `"done"`.
         is_complete: Whether nothing is left but messages for nodes that are down.
-        left: Rows of what is left, in the order of the steps, at most 256.
+        left: The things that are left, in the order of the steps, at most 256.
     """
 
     drains: bool = False

@@ -21,7 +21,7 @@ Connect = Callable[[str, str], mesh.Client]  # node and name of the client
 
 @dataclass(slots=True)
 class Outcome:
-    """What the clients did and saw. Times are in s."""
+    """The work and the results of the clients. Times are in s."""
 
     published: Counter[tuple[str, str]] = field(default_factory=Counter)  # by publisher and domain
     received: dict[str, dict[tuple[str, str], list[int]]] = field(default_factory=dict)  # by subscriber
@@ -38,7 +38,7 @@ class Outcome:
         return all(each == wanted for each in counts) and len(self.jobs) == self.put
 
     def flaws(self) -> list[str]:
-        """Return what is lost, doubled, out of order or failed, as texts."""
+        """Return the losses, repeats, disorders and failures, as texts."""
         found = [f"error: {text}" for text in self.errors]
         for subscriber, streams in self.received.items():
             for (publisher, domain), count in self.published.items():

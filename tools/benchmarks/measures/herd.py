@@ -112,7 +112,7 @@ class Herd:
         self.net.until(lambda: self.publisher.is_through, LIMIT)
 
     def run(self) -> dict[str, float]:
-        """Kill `heron`, and return the figures until each client has what was published meanwhile."""
+        """Kill `heron`, and return the figures until each client has the messages published meanwhile."""
         ibis, stork, heron = self.nodes
         heron.kill()
         began = self.net.now

@@ -1,4 +1,4 @@
-"""Drains a node with its clients: begins, advances and cancels the drain, and reports what is left."""
+"""Drains a node with its clients: begins, advances, cancels and reports the drain."""
 
 # Law 1: the steps follow `next_step`. A drain ends when it is canceled or the node stops; it is not stored.
 # Law 2: a node that can reach no other node that stays refuses to be drained.

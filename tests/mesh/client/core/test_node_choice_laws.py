@@ -23,6 +23,7 @@ class Trial:
     lost: float = float("-inf")
     is_bound: bool = False
     is_up: bool = False
+    is_sent: bool = False  # by a drained node, in this round
     rounds: list[list[Place]] = field(default_factory=lambda: [[]])
 
     def step(self) -> None:
@@ -35,10 +36,11 @@ class Trial:
             return
         if is_new:
             self.rounds.append([])
+            self.is_sent = False
         places = self.rounds[-1]
         assert step.place.text not in [place.text for place in places]
         places.append(step.place)
-        assert sum(place.source is Source.FORWARD for place in places) <= 1
+        assert sum(place.source is Source.FORWARD for place in places) <= (1 + 3 * self.is_sent)
         self.now += step.wait
 
 
@@ -83,6 +85,6 @@ def test_the_laws_of_the_choice_hold_whatever_happens(
             choice.on_lost(trial.now, what == "leave", forward)
             trial.lost = float("-inf") if what == "leave" else trial.now
             trial.rounds.append([])
-            trial.is_up = False
+            trial.is_up, trial.is_sent = False, what == "leave"
             trial.step()
         assert len(choice._reasons) <= 64

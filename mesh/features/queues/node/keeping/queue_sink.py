@@ -113,7 +113,7 @@ class QueueSink:
 
     @property
     def is_full(self) -> bool:
-        """Whether the queue is full, counting the messages that are being written to disk."""
+        """True if the queue is full, counting the messages that are being written to disk."""
         return self.part.backlog.is_full_with(self._coming, self._coming_bytes)
 
     def fill_level(self) -> str:
@@ -125,13 +125,13 @@ class QueueSink:
 
     @property
     def refuses(self) -> bool:
-        """Whether the queue is full and rejects messages."""
+        """True if the queue is full and rejects messages."""
         is_stuck = self.rows.spool is not None and self.rows.spool.is_stuck
         return not self.drops_oldest and (self.is_full or is_stuck)
 
     @property
     def may_wait(self) -> bool:
-        """Whether producers may wait for room: the terms allow it, and a consumer is connected."""
+        """True if producers may wait for room: the terms allow it, and a consumer is connected."""
         is_patient = self.part.terms.when_full == "block" and not self.is_removed
         takers = self.part.takers.values()
         return is_patient and any(taker.away == inf and not taker.is_elsewhere for taker in takers)

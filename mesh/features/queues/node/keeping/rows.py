@@ -169,12 +169,12 @@ class Rows:
 
     @property
     def is_own(self) -> bool:
-        """Whether this is the node's own store."""
+        """True if this is the node's own store."""
         return not self._shelf.is_other
 
     @property
     def is_volatile(self) -> bool:
-        """Whether the store is lost when the process ends."""
+        """True if the store is lost when the process ends."""
         return self._shelf.is_volatile
 
     # --- marks ------------------------------------------------------------------------------------------
