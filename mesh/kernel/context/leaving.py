@@ -59,18 +59,14 @@ def next_step(step: Step, since: float, now: float, moving: Collection[Step]) ->
 
 
 class Leaving:
-    """The step of this node's drain, which components ask for what they may still do."""
+    """The step of this node's drain, which components ask for the things that they may still do."""
 
     def __init__(self) -> None:
         self.step = Step.STAYING
         self.since = 0.0  # time at which the step began
+        self.is_on = False  # whether this node is drained with its clients
+        self.is_quiet = False  # whether consumers and services of this node receive nothing new
 
-    @property
-    def is_on(self) -> bool:
-        """True while this node is drained with its clients."""
-        return self.step is not Step.STAYING
-
-    @property
-    def is_quiet(self) -> bool:
-        """True if consumers and services of this node receive nothing new."""
-        return self.step >= Step.QUIET
+    def enter_step(self, step: Step, now: float) -> None:
+        self.step, self.since = step, now
+        self.is_on, self.is_quiet = step is not Step.STAYING, step >= Step.QUIET

@@ -73,7 +73,7 @@ class NodeDrain(Component):
         raise LocalError(what, hint=hint, code="NO_OTHER_NODE")
 
     def _enter(self, step: Step) -> None:
-        self._leaving.step, self._leaving.since = step, self._context.clock.now
+        self._leaving.enter_step(step, self._context.clock.now)
         self._context.facts.publish_fact(LeavingChanged())
         self._gossiping.hurry()
         self._next = self._context.clock.now + PAUSE

@@ -44,7 +44,8 @@ def test_a_node_that_is_not_drained_never_begins_and_an_emptied_one_stays_so(
 def test_consumers_are_quiet_from_the_second_step_on() -> None:
     leaving = Leaving()
     quiet = []
-    for leaving.step in Step:
+    for step in Step:
+        leaving.enter_step(step, 0.0)
         quiet.append(leaving.is_quiet)
         assert leaving.is_on is (leaving.step is not Step.STAYING)
     assert quiet == [False, False, True, True, True, True, True, True]

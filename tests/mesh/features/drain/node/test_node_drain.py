@@ -139,7 +139,7 @@ def test_requests_to_a_service_that_has_just_left_wait_until_it_serves_again() -
                 serving = asyncio.create_task(_serve(service))
                 assert (await it.outcome(req.request("calc", b"1"))).content == b"1"
                 heron = it.parts("heron")
-                heron.context.leaving.step = Step.CLIENTS
+                heron.context.leaving.enter_step(Step.CLIENTS, heron.context.clock.now)
                 [session] = [each for each in heron.sessions.by_stream.values() if each.name.client == "srv"]
                 assert session.conn is not None
                 heron.context.end_connection(session.conn)
