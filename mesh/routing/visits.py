@@ -35,7 +35,6 @@ class Visits:
     def __init__(self, verify: Verify, most: int = MOST) -> None:
         self._verify = verify
         self._known = Bounded[bytes, Certificate](most)
-        self._stays = Bounded[tuple[bytes, bytes], str](most)  # session by stream and node
         self._guests = Bounded[tuple[str, bytes], Certificate](most)  # by session and node; any attach
 
     def __len__(self) -> int:
@@ -52,7 +51,8 @@ class Visits:
 
     def vouch(self, stream: bytes, sender: str, node: bytes) -> bool:
         """Return whether the node may send messages of this stream with this session as the sender."""
-        return self._stays.get((stream, node)) == sender
+        known = self._guests.get((sender, node))
+        return known is not None and known.stream == stream
 
     def was_guest(self, session: str, node: bytes) -> bool:
         """Return whether a certificate proves that the session is or was at the node."""
@@ -96,7 +96,6 @@ class Visits:
         if not self._verify(certificate.key, certificate.signature, certificate.text):
             text = f"the certificate of {certificate.session[:200]!r} has an invalid signature"
             raise RemoteError(text, code="FORGED_VISIT")
-        self._stays.keep((stream, certificate.node), certificate.session)
         self._guests.keep((certificate.session, certificate.node), certificate)
         if known is not None and certificate.attach <= known.attach:
             return Standing.OUTDATED

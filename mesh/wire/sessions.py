@@ -44,7 +44,7 @@ class Moved(Command, frozen=True, tag=39):
     """Notice that a session is at the node that its certificate names.
 
     The visited node sends it when the session arrives, and at each login of a node, before any message of
-    the session. A node that forwards a message of the session sends it to the next node before.
+    the session. A node also sends it to the next node before it forwards a message of the session.
 
     Attributes:
         certificate: The certificate of the session.

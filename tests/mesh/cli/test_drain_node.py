@@ -1,4 +1,4 @@
-"""`mesh drain --clients` waits until the node is empty, names what is left, and runs a command."""
+"""The wait of `mesh drain --clients` for an empty node, the report of the rest, and the final command."""
 
 from __future__ import annotations
 

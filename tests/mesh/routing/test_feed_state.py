@@ -1,4 +1,4 @@
-"""The state of a feed: progress, what it is owed from, and what is in flight or waits."""
+"""The state of a feed: progress, first owed positions, and slices in flight or waiting."""
 
 from math import inf
 

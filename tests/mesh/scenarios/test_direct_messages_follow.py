@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -17,45 +17,27 @@ import mesh
 from mesh.client.subscription import Subscription
 from mesh.errors import NotConnected
 from tests.mesh.meshes import eventually, take
-from tests.mesh.running import RunningNode, running, until
+from tests.mesh.running import RunningNode
+from tests.mesh.scenarios.flock import Flock, connected, flock_in
 
 pytestmark = pytest.mark.slow
-MASTER = '[nodes.ibis]\n[[nodes.ibis.master]]\ndomains = ["NEWS"]\n'
 CLIENT = "/node/heron/client/joe"
-Nodes = tuple[RunningNode, RunningNode, RunningNode]
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[Nodes]:
-    """Return heron, stork and ibis, which know one another."""
-    file = tmp_path / "mesh.toml"
-    file.write_text(MASTER)
-    one = ("--config", str(file))
-    with ExitStack() as stack:
-        heron = stack.enter_context(running("heron", options=one))
-        stork = stack.enter_context(running("stork", beside=heron, options=one))
-        ibis = stack.enter_context(running("ibis", beside=heron, options=one))
-        for node in (heron, stork, ibis):
-            until(partial(knows_all, node))
-        yield heron, stork, ibis
-
-
-def knows_all(node: RunningNode) -> bool:
-    return node.mesh("ls", "--url", node.name).stdout.count("alive") >= 3
-
-
-def connected(node: RunningNode, *names: str, client: str, session: int = 1) -> mesh.Client:
-    return mesh.connect(*names, client=client, session=session, environ=node.environ, cluster=node.cluster)
+def nodes(tmp_path: Path) -> Iterator[Flock]:
+    with flock_in(tmp_path) as found:
+        yield found
 
 
 @asynccontextmanager
-async def people(nodes: Nodes) -> AsyncIterator[tuple[mesh.Client, Subscription, mesh.Client, mesh.Client]]:
+async def people(nodes: Flock) -> AsyncIterator[tuple[mesh.Client, Subscription, mesh.Client, mesh.Client]]:
     """Connect joe, who reads its inbox, and a sender at stork and at ibis."""
     async with AsyncExitStack() as stack:
-        joe = await stack.enter_async_context(connected(nodes[0], "heron", "stork", client="joe"))
+        joe = await stack.enter_async_context(connected(nodes[0], "heron", "stork", client="joe", session=1))
         inbox = await stack.enter_async_context(joe.inbox())
-        ann = await stack.enter_async_context(connected(nodes[0], "stork", client="ann"))
-        bob = await stack.enter_async_context(connected(nodes[0], "ibis", client="bob"))
+        ann = await stack.enter_async_context(connected(nodes[0], "stork", client="ann", session=1))
+        bob = await stack.enter_async_context(connected(nodes[0], "ibis", client="bob", session=1))
         yield joe, inbox, ann, bob
 
 
@@ -94,7 +76,7 @@ async def contents(inbox: Subscription, count: int) -> dict[str, list[bytes]]:
 
 
 def test_A19_A25_while_the_home_is_down_they_wait_and_come_once_in_order_to_the_visited_node(
-    nodes: Nodes,
+    nodes: Flock,
 ) -> None:
     heron, numbers = nodes[0], [b"%d" % n for n in range(20)]
 
@@ -114,7 +96,7 @@ def test_A19_A25_while_the_home_is_down_they_wait_and_come_once_in_order_to_the_
     asyncio.run(scenario())
 
 
-def test_A22_A23_A26_the_name_still_names_the_home_and_all_sessions_of_a_client_get_it(nodes: Nodes) -> None:
+def test_A22_A23_A26_the_name_still_names_the_home_and_all_sessions_of_a_client_get_it(nodes: Flock) -> None:
     heron = nodes[0]
 
     async def scenario() -> None:
@@ -135,7 +117,7 @@ def test_A22_A23_A26_the_name_still_names_the_home_and_all_sessions_of_a_client_
     asyncio.run(scenario())
 
 
-def test_A26_unread_messages_outlive_the_visited_node_and_requests_are_answered(nodes: Nodes) -> None:
+def test_A26_unread_messages_outlive_the_visited_node_and_requests_are_answered(nodes: Flock) -> None:
     heron, stork, _ = nodes
 
     async def scenario() -> None:

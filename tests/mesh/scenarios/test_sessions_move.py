@@ -4,46 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-import mesh
 from tests.mesh.meshes import eventually
-from tests.mesh.running import RunningNode, running, until
+from tests.mesh.scenarios.flock import Flock, connected, flock_in
 
 pytestmark = pytest.mark.slow
-MASTER = '[nodes.ibis]\n[[nodes.ibis.master]]\ndomains = ["NEWS"]\n'
 
 
 @pytest.fixture
-def flock(tmp_path: Path) -> Iterator[tuple[RunningNode, RunningNode, RunningNode]]:
-    """Three nodes that know one another. ibis is the master of NEWS."""
-    file = tmp_path / "mesh.toml"
-    file.write_text(MASTER)
-    one = ("--config", str(file))
-    with ExitStack() as stack:
-        heron = stack.enter_context(running("heron", options=one))
-        stork = stack.enter_context(running("stork", beside=heron, options=one))
-        ibis = stack.enter_context(running("ibis", beside=heron, options=one))
-        for node in (heron, stork, ibis):
-            until(partial(knows_all, node))
-        yield heron, stork, ibis
+def flock(tmp_path: Path) -> Iterator[Flock]:
+    with flock_in(tmp_path) as nodes:
+        yield nodes
 
 
-def knows_all(node: RunningNode) -> bool:
-    return node.mesh("ls", "--url", node.name).stdout.count("alive") >= 3
-
-
-def connected(node: RunningNode, *names: str, client: str) -> mesh.Client:
-    return mesh.connect(*names, client=client, environ=node.environ, cluster=node.cluster)
-
-
-def test_a_client_of_a_killed_node_misses_nothing_at_another(
-    flock: tuple[RunningNode, RunningNode, RunningNode],
-) -> None:
+def test_a_client_of_a_killed_node_misses_nothing_at_another(flock: Flock) -> None:
     heron = flock[0]
 
     async def scenario() -> list[bytes]:
@@ -73,9 +50,7 @@ def test_a_client_of_a_killed_node_misses_nothing_at_another(
     assert asyncio.run(scenario()) == [b"%d" % n for n in range(40)]
 
 
-def test_B17_jobs_of_a_killed_node_stay_the_consumers_at_another_node(
-    flock: tuple[RunningNode, RunningNode, RunningNode],
-) -> None:
+def test_B17_jobs_of_a_killed_node_stay_the_consumers_at_another_node(flock: Flock) -> None:
     heron = flock[0]
 
     async def scenario() -> None:

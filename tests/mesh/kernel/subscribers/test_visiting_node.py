@@ -1,4 +1,4 @@
-"""What nodes accept from a node that a session has visited, and from a client that has moved on."""
+"""Messages of a node that a session has visited, and a late HELLO of a client that has moved on."""
 
 import pytest
 

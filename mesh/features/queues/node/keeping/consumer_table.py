@@ -153,8 +153,8 @@ class ConsumerTable(Component):
         error: MeshError | None,
     ) -> None:
         """Claim what the consumer has of other nodes, and open its epoch afterwards."""
-        queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
-        if queue is None or now is not taker:  # the consumer left or registered again meanwhile
+        queue = self._queue_of(session, command.subscription, taker)
+        if queue is None:
             return
         if error is not None:
             self._end_consumer(session, command.subscription)
@@ -174,8 +174,8 @@ class ConsumerTable(Component):
         elsewhere: Mapping[bytes, Mapping[int, Message]],
         over: list[int],
     ) -> None:
-        queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
-        if queue is None or now is not taker:
+        queue = self._queue_of(session, command.subscription, taker)
+        if queue is None:
             return
         taker.is_paused = False
         if elsewhere:
@@ -185,6 +185,11 @@ class ConsumerTable(Component):
         opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
         self._context.out.send(conn, Reply(command.request, opened))
         self._queues.schedule.schedule_queue(queue)
+
+    def _queue_of(self, session: Session, number: int, taker: QueueConsumer) -> QueueSink | None:
+        """Return the queue of a consumer, or `None` if it has left or registered again."""
+        queue, now = self._of.get(session, {}).get(number, (None, None))
+        return queue if now is taker else None
 
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         queue, taker = self._of[session].pop(number)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.consumers.remote_claim import SettledRun
 from mesh.features.queues.model.envelopes.counts import Runs, count
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.kernel.context.node_context import NodeContext
 from mesh.wire.commands import NACK, REJECT
-
-SettledRun = tuple[int, int, int, int, str]  # as in SETTLE
 
 
 def settle(

@@ -1,4 +1,4 @@
-"""A node is drained with its clients: all move without an error, and what is left is named."""
+"""A drain of a node with its clients: all move without an error, and the rest is named."""
 
 from __future__ import annotations
 

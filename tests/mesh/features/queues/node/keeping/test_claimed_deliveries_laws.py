@@ -18,7 +18,7 @@ TWICE = "twice "  # of messages whose producer moves: there may be two copies
 
 
 class Log:
-    """What happened to each job, in order: it was given, and acked."""
+    """The events of each job, in order: it was given, and acked."""
 
     def __init__(self) -> None:
         self.given: dict[str, list[bool]] = {}  # whether flagged, in order
