@@ -119,15 +119,7 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
 
     def over_time() -> dict[str, Any]:
         step("load over time")
-        width = load.width(aligned, BUCKETS) or 0
-        rows = rows_of(load.over_time(aligned, width), Load)
-        fares = rows_of(services.over_time(aligned, width or None), Fare)
-        return {
-            "load": [row for row in rows if _is_likely(row.bucket_at, now)],
-            "fares": [row for row in fares if _is_likely(row.bucket_at, now)],
-            "width_s": width,
-            "fares_width_s": max(width, services.LEAST),
-        }
+        return _over_time(aligned, now)
 
     def view(field: str) -> tuple[Any, ...]:
         it = VIEWS[field]
@@ -144,6 +136,18 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
         frame.unpersist()
     step("done")
     return assembling.assemble(made_at=now, **found)
+
+
+def _over_time(aligned: DataFrame, now: datetime) -> dict[str, Any]:
+    width = load.width(aligned, BUCKETS) or 0
+    rows = rows_of(load.over_time(aligned, width), Load)
+    fares = rows_of(services.over_time(aligned, width or None), Fare)
+    return {
+        "load": [row for row in rows if _is_likely(row.bucket_at, now)],
+        "fares": [row for row in fares if _is_likely(row.bucket_at, now)],
+        "width_s": width,
+        "fares_width_s": max(width, services.LEAST),
+    }
 
 
 def _ordered(by: str) -> Column:
