@@ -83,15 +83,9 @@ class SendingVerbs(Posting):
             raise BadArgument(f"local_only=True is for addresses, and {to} is not an address.", hint=hint)
         waits |= _to_one(to) if delivery == "one" else 0
         message = self._prepared(
-            key,
-            content,
-            domain=domain,
-            headers=headers,
-            persistent=persistent,
-            expiry=expiry,
-            priority=priority,
-            codec=codec,
-        )
+            key, content, domain=domain, headers=headers, priority=priority, codec=codec,
+            persistent=persistent, expiry=expiry,
+        )  # fmt: skip
         return OutgoingLetter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
 
     @overload

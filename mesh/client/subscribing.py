@@ -164,10 +164,8 @@ class Subscribing(Posting):
             credit = whole("max_queue", max_queue, 0, QUEUE_CREDIT) or MEMBER
             return durable_of_client(self, durable, asked, credit, selector, reader_of(self._codec, type))
         if selector is not None:
-            raise BadArgument(
-                "selector= requires durable=NAME.",
-                hint="For other subscriptions, check each message in your program.",
-            )
+            hint = "For other subscriptions, check each message in your program."
+            raise BadArgument("selector= requires durable=NAME.", hint=hint)
         if group is not None:
             check_terms_of_member(initial, overflow, "a member of a group")
             if xpath is not None:

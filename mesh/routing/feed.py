@@ -70,8 +70,7 @@ class Feed(FeedState):
             return
         self.matched += slice_.messages
         slice_.gap, self.gap = self.gap, 0
-        is_ready = self.connected and not self.is_held
-        if is_ready and not self._backlog and self._flight.has_room:
+        if self.connected and not (self.is_held or self._backlog) and self._flight.has_room:
             if not self._flight:
                 self._progress = now  # it had nothing to receive until now
             self._depart(slice_)

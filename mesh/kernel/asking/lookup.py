@@ -176,8 +176,7 @@ class Lookup(Component):
             if lacking and (uuid := self._next_alive(spare)):  # a missing node may be failing unnoticed
                 ask({uuid})
                 return
-            found.away += lacking
-            found.missing = missing
+            found.away, found.missing = [*found.away, *lacking], missing
             if after:
                 self._begins(query, found, life, is_own=by == CLIENTS)
             self._remember(found, life)
