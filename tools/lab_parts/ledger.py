@@ -1,7 +1,7 @@
 """Counts of answers and arrivals as ranges, whose memory grows with the gaps, not with the messages."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -94,3 +94,23 @@ def write(path: Path, value: Any) -> None:
 def read(path: Path) -> Any:
     """Return the JSON value of a file, or None if the file does not exist."""
     return json.loads(path.read_text()) if path.exists() else None
+
+
+class Rewritten:
+    """Whether each of several files was written twice since now.
+
+    The second time, its process has recorded everything that it had been sent before now, however busy the
+    machine is.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._seen = {path: {_written_at(path)} for path in paths}
+
+    def __call__(self) -> bool:
+        for path, times in self._seen.items():
+            times.add(_written_at(path))
+        return all(len(times) > 2 for times in self._seen.values())
+
+
+def _written_at(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0

@@ -50,6 +50,13 @@ class SoakCrowd:
     def all_came(self) -> Mapping[str, Any]:
         return {name: self.came(name) for name in self._names}
 
+    def rewritten(self) -> ledger.Rewritten:
+        """Return a condition that is met when all records tell what came before now."""
+        place = self._processes.place
+        return ledger.Rewritten(
+            [place / f"{kind}-{name}.json" for kind in ("said", "came") for name in self._names]
+        )
+
     def answered(self) -> int:
         return sum(ledger.size(book["answered"]) for book in self.all_said().values())
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.lab_parts.soak_crowd import SoakCrowd
-from tools.lab_parts.soak_publisher import WRITTEN
 from tools.lab_parts.week.count import Restored
 from tools.lab_parts.week.nodes import data_of
 from tools.running.nodes import Node, all_see
@@ -65,7 +64,7 @@ class Operator:
         node.kill()
         data = data_of(self._processes, node.name)
         shutil.rmtree(data)
-        self._processes.pause(2 * WRITTEN)  # until the records are up to date
+        self._processes.until(self._crowd.rewritten(), LIMIT, "a client wrote no record")
         since = {name: (backed_up[name] + 1, last) for name, last in self.answered().items()}
         restored = Restored(node.name, since, dict(self._crowd.all_came()))
         self.mesh("restore", "backup", "restore", str(self.backup_of(node)))
