@@ -153,7 +153,7 @@ class QueueSink:
             self.rows.spool.move(self, slice_.stored)  # accepted in the node's own store
             return
         self.traffic.arrives.add(slice_.stored.envelope.count, now)
-        queued = self.add_waiting(slice_.stored, now)
+        queued = self.add_waiting(slice_.stored, now, is_new=True)
         if queued is None:
             self.is_behind = True
         else:
@@ -162,14 +162,14 @@ class QueueSink:
     def restore(self, slice_: EnvelopeSlice, now: float) -> None:
         self.add_waiting(slice_.stored, now)
 
-    def add_waiting(self, stored: StoredEnvelope, now: float) -> QueuedEnvelope | None:
+    def add_waiting(self, stored: StoredEnvelope, now: float, is_new: bool = False) -> QueuedEnvelope | None:
         """Add a stored or new envelope, and return it, or `None` if it waits on disk only.
 
-        If none of its messages is left, or the queue was removed, the envelope is deleted from disk and
-        returned.
+        No consumer from before a restart has messages of a new envelope, though `expects` marks them. If none
+        of its messages is left, or the queue was removed, the envelope is deleted from disk and returned.
         """
         row, part = self.rows.take_state(self.name, stored.position), self.part
-        is_recovering = part.consumers.is_recovering
+        is_recovering = part.consumers.is_recovering and not is_new
         is_plain = stored.position and not row and not is_recovering and not self.is_removed
         if is_plain and part.backlog.page_plain(stored):
             self.schedule()
