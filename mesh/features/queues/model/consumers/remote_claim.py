@@ -66,6 +66,11 @@ class RemoteClaim:
     def is_granted(self) -> bool:
         return self._epoch > 0
 
+    @property
+    def is_owed_answer(self) -> bool:
+        """True while a settlement is not answered."""
+        return bool(self._waiting or self._sent)
+
     # --- questions --------------------------------------------------------------------------------------
 
     def next_question(self, certificate: Certificate) -> AskHold | AskSettle | None:

@@ -3,6 +3,7 @@
 # Law 1: a claim is sent when its node is linked, again after each login with it, and until it is answered.
 # Law 2: a settlement is answered when the part of the queue has answered it.
 # Law 3: registering a consumer waits for linked nodes alone.
+# Law 4: the claims of a consumer that has left end when its settlements are answered.
 
 from __future__ import annotations
 
@@ -42,11 +43,14 @@ class Claimant:
     taker: QueueConsumer
     claims: dict[bytes, RemoteClaim] = field(default_factory=dict)  # by node
     again_at: dict[bytes, float] = field(default_factory=dict)  # by node
+    has_left: bool = False
+    begun: int = 0  # last delivery tag that the consumer had begun when it left
 
     def count_claimed(self) -> None:
         """Count the messages of granted claims, which use the credit of the consumer."""
-        self.taker.claimed = sum(len(claim.left) for claim in self.claims.values() if claim.is_granted)
-        self.queue.schedule()
+        if not self.has_left:
+            self.taker.claimed = sum(len(claim.left) for claim in self.claims.values() if claim.is_granted)
+            self.queue.schedule()
 
 
 class RemoteClaims(Component):
@@ -106,15 +110,15 @@ class RemoteClaims(Component):
 
     def end(self, taker: QueueConsumer, begun: int, kept: Collection[bytes] = ()) -> None:
         """End the claims of a consumer; its next registration claims again at the nodes in `kept`."""
-        it = self._all.pop(taker, None)
-        certificate = self._certificate(it) if it is not None else None
-        for node, claim in it.claims.items() if it is not None else ():
-            peer = self._neighbours.peers.get(node)
-            if certificate is None or node in kept or peer is None or peer.data is None or not claim.left:
-                continue
-            if VISITS in peer.speaks:
-                ask = claim.leave(certificate, begun)
-                self._questions.ask_all([peer], ask, DeliveriesHeld, lambda replies, missing: None, WITHIN)
+        it = self._all.get(taker)
+        if it is None:
+            return
+        it.has_left, it.begun = True, begun
+        for node, claim in list(it.claims.items()):
+            if node in kept:
+                self._drop_claim(it, node)
+            elif not claim.is_owed_answer:
+                self._finish(it, node)
 
     def _certificate(self, it: Claimant) -> Certificate | None:
         """Return the proof that the session is here, or `None` if it has left."""
@@ -159,6 +163,10 @@ class RemoteClaims(Component):
             return
         if certificate is None or (peer is not None and peer.data is not None and VISITS not in peer.speaks):
             claim.on_refused()
+        if not claim.is_owed_answer and (it.has_left or not (claim.left or claim.is_refused)):
+            self._finish(it, node)
+        elif claim.is_refused or certificate is None:
+            return
         elif peer is None or peer.data is None:
             if peer is not None:
                 self._neighbours.review_login(peer)
@@ -170,13 +178,19 @@ class RemoteClaims(Component):
             else:
                 answered = partial(self._on_settled, it, node, ask)
                 self._questions.ask_all([peer], ask, Settlements, answered, WITHIN, is_patient=True)
-        elif not claim.left and not claim.is_refused:
-            self._finish(it, node, peer, claim.leave(certificate, 0))
 
-    def _finish(self, it: Claimant, node: bytes, peer: Peer, ask: AskHold) -> None:
-        """End a claim of which everything is settled."""
+    def _finish(self, it: Claimant, node: bytes) -> None:
+        """End a claim, and let its node requeue what is left."""
+        claim, peer, certificate = it.claims[node], self._neighbours.peers.get(node), self._certificate(it)
+        self._drop_claim(it, node)
+        if claim.is_refused or certificate is None or peer is None or peer.data is None:
+            return
+        if VISITS in peer.speaks:
+            ask = claim.leave(certificate, it.begun)
+            self._questions.ask_all([peer], ask, DeliveriesHeld, lambda replies, missing: None, WITHIN)
+
+    def _drop_claim(self, it: Claimant, node: bytes) -> None:
         del it.claims[node]
-        self._questions.ask_all([peer], ask, DeliveriesHeld, lambda replies, missing: None, WITHIN)
         if not it.claims:
             del self._all[it.taker]
 
@@ -232,6 +246,7 @@ class RemoteClaims(Component):
         for it in [it for it in self._all.values() if node in it.claims]:
             it.claims[node].on_refused()
             it.count_claimed()
+            self._ask(it, node)
 
     def tick(self) -> None:
         now = self._context.clock.now

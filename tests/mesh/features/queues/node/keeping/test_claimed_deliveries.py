@@ -84,6 +84,24 @@ def test_B17_jobs_of_a_killed_node_wait_for_it_and_are_settled_there(play: Any) 
     play(scenario)
 
 
+def test_an_ack_of_a_consumer_that_has_left_waits_for_the_node_that_was_killed(play: Any) -> None:
+    async def scenario(it: Jobs) -> None:
+        await it.put("1")
+        job = await it.joe.queue(QUEUE).get(timeout=1.0)
+        it.m.kill("heron")
+        it.order = ["stork", "heron"]
+        await it.m.pass_time(10)
+        acking = it.run(it.ack(job))
+        await it.m.pass_time(5)
+        assert not acking.done()
+        it.m.start("heron")
+        await it.m.pass_time(30)
+        assert (it.acked, it.failed) == (["1"], [])
+        assert it.figures("queue_messages", "queue_consumers") == {"queue_messages": 0, "queue_consumers": 0}
+
+    play(scenario)
+
+
 def test_jobs_of_the_new_node_are_settled_there_beside_those_of_the_former_one(play: Any) -> None:
     async def scenario(it: Jobs) -> None:
         await has_five(it)
