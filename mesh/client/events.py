@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 LOG = logging.getLogger("mesh.client")
-WARNINGS = ("waiting", "gap", "refused-later", "blocked", "saved-nodes")
+WARNINGS = ("waiting", "gap", "refused-later", "settled-late", "blocked", "saved-nodes")
 KEPT = 1000  # unread events per iterator
 
 
@@ -21,8 +21,10 @@ class Event:
     and its text counts them.
     "gap": messages were dropped, because they were read too slowly or exceeded a limit in transit from
     another node or site. "refused-later": a message that had waited for its master was refused, and no call
-    awaited its final answer; the text is its id and the reason. "blocked": the event loop stood still for 5 s
-    or more; the text says how long. "saved-nodes": the saved list of nodes is damaged, or was not written.
+    awaited its final answer; the text is its id and the reason. "settled-late": the ack at the end of a
+    block came too late at the node that had delivered the message. "blocked": the event loop stood still for
+    5 s or more; the text says how long. "saved-nodes": the saved list of nodes is damaged, or was not
+    written.
     """
 
     kind: str

@@ -86,7 +86,8 @@ SettleEntry = tuple[int, int, int, int, str]  # an entry of SETTLE
 class Settlement(Struct, eq=False):
     """An ack, nack, reject or lease extension.
 
-    The promise resolves when the node has stored the settlement, and fails if a message was lost.
+    The promise resolves when the node has stored the settlement, and fails if a message was lost. An implicit
+    settlement, at the end of a block, also resolves when another node than the client's has to store it.
     """
 
     what: int
@@ -95,6 +96,7 @@ class Settlement(Struct, eq=False):
     reason: str = ""
     promise: Promise | None = None
     left: int = 0  # times it was sent
+    is_implicit: bool = False
 
     def __len__(self) -> int:
         return sum(len(places) for _, places in self.of)
@@ -132,6 +134,11 @@ class Settlement(Struct, eq=False):
     def kept(self) -> None:
         if self.promise is not None and not self.promise.done():
             self.promise.set_result(None)
+
+    def kept_elsewhere(self, node: bytes) -> None:
+        """Resolve an implicit settlement that another node than `node`, the client's, has to store."""
+        if self.is_implicit and any(queued.node != node for queued, _ in self.of):
+            self.kept()
 
     def broken(self, error: MeshError) -> None:
         if self.promise is not None and not self.promise.done():

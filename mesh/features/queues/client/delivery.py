@@ -67,7 +67,8 @@ class Delivery(QueuedMessage[T]):
     """A message delivered by a queue, to be settled once: acked, nacked or rejected.
 
     A context manager: at the end of the block it acks an unsettled message, or nacks it after an exception.
-    Each call waits until the node has stored the outcome. Settling twice raises LocalError with the code
+    Each call waits until the node has stored the outcome; the end of a block does not wait for a node that
+    the client has left. Settling twice raises LocalError with the code
     SETTLED; LeaseOver means that the message is no longer this consumer's.
 
     Example:

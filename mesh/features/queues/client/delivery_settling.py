@@ -41,20 +41,24 @@ class DeliverySettling:
         self._client, self._shell = client, shell
         self.taking, self.once = taking, once
 
-    async def settle(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> None:
+    async def settle(
+        self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "", is_implicit: bool = False
+    ) -> None:
         """Settle deliveries as `what` says, and wait until the node has stored the settlement.
+
+        With `is_implicit`, at the end of a block, the call waits for no other node than the client's.
 
         Raises: LocalError SETTLED, with none settled; LeaseOver for deliveries that are no longer this
         consumer's, with the others settled; Closed.
         """
-        promise, late = self._settle_messages(what, of, delay, reason)
+        promise, late = self._settle_messages(what, of, delay, reason, is_implicit)
         if promise is not None:
             await self._client._within(None, kept, promise)
         if late is not None:
             raise late
 
     def _settle_messages(
-        self, what: int, of: Sequence[Some], delay: int = 0, reason: str = ""
+        self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "", is_implicit: bool = False
     ) -> tuple[Promise | None, LeaseOver | None]:
         core, late = self._shell.now(), None
         some: list[Some] = []
@@ -70,7 +74,7 @@ class DeliverySettling:
                 some.append((queued, ours))
         if not some:
             return None, late
-        promise = self.taking.settle_messages(what, some, delay, reason)
+        promise = self.taking.settle_messages(what, some, delay, reason, is_implicit)
         if self.once and what != EXTEND:
             core.queues.end_consumption(self.taking)
         return promise, late
@@ -78,8 +82,8 @@ class DeliverySettling:
     async def settle_remaining(self, of: Sequence[Some], error: BaseException | None) -> None:
         """Settle the deliveries that the user left unsettled when the block ended.
 
-        Without an error they are acked. With an error they are nacked, without waiting for the node, and a
-        failure to do so is ignored.
+        Without an error they are acked (see law 3 of `settling.py`). With an error they are nacked, without
+        waiting for the node, and a failure to do so is ignored.
         """
         left = [
             (queued, places)
@@ -87,7 +91,7 @@ class DeliverySettling:
             if (places := [p for p in all_ if queued.states[p] != SAID])
         ]
         if error is None and left:
-            await self.settle(ACK, left)
+            await self.settle(ACK, left, is_implicit=True)
         elif left:
             with suppress(MeshError):  # the user's exception matters more
                 self._settle_messages(NACK, left)

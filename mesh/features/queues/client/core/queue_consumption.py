@@ -252,13 +252,15 @@ class QueueConsumption:
         if state == GONE or (self._epoch >= 0 and not delivered.tag_of(place, self._opening)):
             raise self.settling.lease_over("This message no longer belongs to this consumer.")
 
-    def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
+    def settle_messages(
+        self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "", is_implicit: bool = False
+    ) -> Promise:
         """Settle messages, or extend their leases to `delay` ms from now, after `check_settleable`.
 
-        The promise resolves when the node has stored the settlement. The promise fails if the node could not
-        store it, or if a message is no longer this consumer's.
+        The promise resolves when the node has stored the settlement; see `Settlement` for `is_implicit`. The
+        promise fails if the node could not store it, or if a message is no longer this consumer's.
         """
-        said = Settlement(what, of, delay, reason, self._context.promise())
+        said = Settlement(what, of, delay, reason, self._context.promise(), is_implicit=is_implicit)
         for delivered, places in of:
             if what == EXTEND:
                 delivered.until = max(delivered.until, self._context.now + delay / 1000)

@@ -2,6 +2,8 @@
 
 # Law 1: an unanswered settlement is sent again in every new epoch.
 # Law 2: the settlements of one turn of the event loop are sent together.
+# Law 3: the end of a block waits for the client's node alone. Another node that delivered the message may be
+#        down; its answer is awaited without the caller.
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from mesh.client.core.delivered_envelope import (
     Settlement,
     as_ranges,
 )
+from mesh.client.core.effects import Report
 from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import MeshError
 from mesh.wire.commands import EXTEND, Settle
@@ -109,6 +112,7 @@ class Settling:
                 self._over(each, others, each.left > 0)
             if not each.of:
                 continue
+            each.kept_elsewhere(self._line.handshake.node)
             more = each.entries()
             if some and (size + each.size > WORDS or entries + len(more) > QUEUE_CREDIT):
                 self._settle(some)
@@ -153,7 +157,7 @@ class Settling:
         what = f"When the node received the settlement, {which} no longer belonged to this consumer."
         if may_be_done:
             what = f"When the node was reachable again, {which} no longer belonged to this consumer."
-        said.broken(self.lease_over(what))
+        self._fail(said, self.lease_over(what))
 
     def lease_over(self, what: str) -> MeshError:
         return self._line.standstill.lease_over(what, self._context.now)
@@ -165,5 +169,11 @@ class Settling:
                 for place in places:
                     delivered.states[place] = HERE
                 self._ours(delivered)
-            each.broken(error)
+            self._fail(each, error)
         self.answered()
+
+    def _fail(self, said: Settlement, error: MeshError) -> None:
+        """Fail a settlement, and report that if its call has returned."""
+        if said.is_implicit and said.promise is not None and said.promise.done():
+            self._context.do(Report("settled-late", str(error)))
+        said.broken(error)

@@ -44,6 +44,23 @@ async def has_five(it: Jobs, lease: float | None = None) -> None:
     assert (texts(it.got), it.taken) == (["1", "2"], [])
 
 
+async def end_block(job: Any) -> None:
+    async with job:
+        pass
+
+
+def follow(it: Jobs) -> list[Any]:
+    """Return the list of events that joe reports from now on."""
+    found: list[Any] = []
+
+    async def read() -> None:
+        async for event in it.joe.events():
+            found.append(event)
+
+    it.run(read())
+    return found
+
+
 def test_jobs_stay_the_clients_when_it_visits_another_node(play: Any) -> None:
     async def scenario(it: Jobs) -> None:
         await has_five(it)
@@ -80,6 +97,33 @@ def test_B17_jobs_of_a_killed_node_wait_for_it_and_are_settled_there(play: Any) 
         it.m.start("heron")
         await it.m.pass_time(60)
         assert (it.acked, it.failed, it.taken) == (FIVE, [], [])
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("returns", ["in time", "late"])
+def test_a_block_does_not_wait_for_the_node_that_was_killed(play: Any, returns: str) -> None:
+    async def scenario(it: Jobs) -> None:
+        await has_five(it)
+        reports, it.order = follow(it), ["heron"]
+        it.m.kill("heron")
+        ending = it.run(end_block(it.got[0]))
+        await it.m.pass_time(0.5)
+        assert not ending.done(), "no other node has the client yet"
+        it.order = ["stork", "heron"]
+        await it.m.pass_time(4)
+        assert (it.at, ending.done()) == ("stork", True)
+        await it.begun(1)
+        assert texts(it.got) == ["1", "2", "3"], "the next job does not wait for heron either"
+        if returns == "late":
+            it.m.cut("stork", "heron")
+        it.m.start("heron")
+        await it.m.pass_time(30)
+        it.m.heal()
+        await it.m.pass_time(30)
+        is_settled = "1" not in texts(it.taken)
+        late = [event.kind for event in reports if event.kind == "settled-late"]
+        assert (is_settled, late) == ((True, []) if returns == "in time" else (False, ["settled-late"]))
 
     play(scenario)
 
