@@ -85,6 +85,8 @@ def visits_shown(plan: VisitPlan, result: VisitResult) -> Table:
     caption = f"{result.acknowledged:,} acknowledged; errors: {errors}"
     table = _table(f"visits, seed {plan.seed}", caption, "figure")
     table.add_column("", justify="right")
+    table.add_row("kills", f"{plan.kills:,}")
+    table.add_row("clients of killed nodes", f"{len(result.waits):,}")
     for name, share in (("p50", 0.5), ("p99", 0.99)):
         table.add_row(f"served again after, {name}", f"{result.percentile(share):.1f} s")
     for what, count in result.anomalies.items():

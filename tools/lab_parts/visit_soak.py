@@ -63,7 +63,9 @@ async def _soaked(plan: VisitPlan, processes: Processes, nodes: list[Node], tell
     async with crowd.at_work():
         await asyncio.sleep(SETTLED)
         for kill in range(plan.kills):
-            node = chance.choice(nodes)
+            node = chance.choice(
+                [node for node in nodes if any(it.node == node.name for it in crowd.members)]
+            )
             tell(kill, f"kill {node.name}")
             await _kill(node, crowd.members, plan.back, result)
         tell(plan.kills, "the last messages")
