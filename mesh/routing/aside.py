@@ -22,10 +22,15 @@ def drop_up_to(feed: Feed, master: bytes, end: int) -> None:
     """Release the waiting messages of a master up to `end`, the last position of the resumed part."""
     feed.floors[master] = max(end, feed.floors.get(master, 0))
     waiting = feed.aside.get(master) or []
-    feed.aside[master] = [slice_ for slice_ in waiting if not 0 < slice_.stored.position <= end]
+    feed.aside[master] = [slice_ for slice_ in waiting if not is_resumed(slice_.stored.position, end)]
     for slice_ in waiting:
-        if 0 < slice_.stored.position <= end:
+        if is_resumed(slice_.stored.position, end):
             feed.release(slice_.stored)
+
+
+def is_resumed(position: int, end: int) -> bool:
+    """Return whether the resumed part, up to `end`, has this position. A transient message has position 0."""
+    return 0 < position <= end
 
 
 def bring_back(feed: Feed, master: bytes, now: float) -> None:

@@ -40,5 +40,9 @@ class Upstream:
 
     @property
     def settled(self) -> int:
-        oldest = next(iter(self._open), None)
-        return self.received if oldest is None else oldest - 1
+        return settled_position(self.received, next(iter(self._open), None))
+
+
+def settled_position(received: int, oldest: int | None) -> int:
+    """Return the last position that may be settled; `oldest` is the first one that is needed here."""
+    return received if oldest is None else oldest - 1

@@ -29,6 +29,13 @@ class Standing(Enum):
     OUTDATED = "outdated"
 
 
+def compare(attach: int, known: int) -> Standing:
+    """Return how an attach number compares to `known`, the highest one so far; 0: none."""
+    if attach > known:
+        return Standing.NEWER
+    return Standing.SAME if attach == known else Standing.OUTDATED
+
+
 class Visits:
     """The certificate that counts for each session, by stream."""
 
@@ -97,8 +104,8 @@ class Visits:
             text = f"the certificate of {certificate.session[:200]!r} has an invalid signature"
             raise RemoteError(text, code="FORGED_VISIT")
         self._guests.keep((certificate.session, certificate.node), certificate)
-        if known is not None and certificate.attach <= known.attach:
-            return Standing.OUTDATED
+        if compare(certificate.attach, known.attach if known is not None else 0) is not Standing.NEWER:
+            return Standing.OUTDATED  # also another certificate with the same number
         self._known.keep(stream, certificate)
         return Standing.NEWER
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from mesh.client.core.calls import Calls, Pending
 from mesh.proof import attach_text
@@ -15,6 +16,14 @@ from mesh.wire.calls import AskAttach, arguments
 from mesh.wire.limits import VISITS
 
 FORMER = 8  # former nodes at most; the oldest is given up
+
+
+T = TypeVar("T")
+
+
+def former_nodes(former: Iterable[T], last: T, visited: T) -> list[T]:
+    """Return the former nodes, the oldest first, of a client that goes from the node `last` to another."""
+    return [node for node in dict.fromkeys((*former, last)) if node != visited][-FORMER:]
 
 
 class ClientVisits:
@@ -53,11 +62,7 @@ class ClientVisits:
             return
         is_visit = node.uuid != last[0] or (place != last and self._certificate is not None)
         if is_visit:
-            if node.uuid != last[0]:
-                self.former[last[0]] = None
-            self.former.pop(node.uuid, None)
-            while len(self.former) > FORMER:
-                del self.former[next(iter(self.former))]
+            self.former = dict.fromkeys(former_nodes(self.former, last[0], node.uuid))
             attach = self.attach + 1
             signature = self._key.sign(attach_text(session, attach, node.uuid))
             self._certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)

@@ -25,6 +25,7 @@ from mesh.kernel.subscribers.subscribing import SubscriberFeeds
 from mesh.names import SessionName, node_name
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
+from mesh.routing.visits import Standing, compare
 from mesh.wire.commands import Bye, Hello, Pong, Refuse, Welcome
 from mesh.wire.limits import DURABLE, OPERATOR
 
@@ -95,7 +96,8 @@ class Clients(Component):
         is_visitor = home != self._context.me.name
         if (h.token or must_prove or is_visitor) and not same(h.token, wanted):
             return refusals.wrong_token(name)
-        if (known := self._context.visits.find(h.stream)) is not None and h.attach < known.attach:
+        known = self._context.visits.find(h.stream)
+        if known is not None and compare(h.attach, known.attach) is Standing.OUTDATED:
             return refusals.moved_on(name)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
@@ -219,12 +221,9 @@ class Clients(Component):
                 self.close(session)
 
     def _linger(self, session: Session) -> float:
-        """Return the seconds that a disconnected session is kept: longer if another node must release it.
-
-        A session without subscriptions, as an outdated HELLO opens it, holds nothing.
-        """
-        is_held = self._context.visits.has_left(session.stream, self._context.me.uuid) and session.feeds
-        return self._context.settings.peer_linger if is_held else self._context.settings.linger
+        s, me = self._context.settings, self._context.me.uuid
+        has_left = self._context.visits.has_left(session.stream, me)
+        return linger_of(has_left, bool(session.feeds), s.linger, s.peer_linger)
 
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
         if session.conn is None:
@@ -277,3 +276,11 @@ class Clients(Component):
         # A session number of an earlier boot must never name another session.
         self._generated += 1
         return -(self._context.me.boot << 32 | self._generated)
+
+
+def linger_of(has_left: bool, has_feeds: bool, linger: float, peer_linger: float) -> float:
+    """Return the seconds that a disconnected session is kept: longer if another node must release it.
+
+    A session without subscriptions, as an outdated HELLO opens it, holds nothing.
+    """
+    return peer_linger if has_left and has_feeds else linger

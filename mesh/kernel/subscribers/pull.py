@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -55,7 +55,7 @@ class Pull:
     @property
     def done(self) -> int:
         """The position up to which the client has everything."""
-        return next(iter(self.open), self.ask.at) - 1
+        return acknowledged_up_to(self.open, self.ask.at)
 
     def turn_page(self, value: Resumed) -> None:
         """Let the next question ask for the page after `value`."""
@@ -68,6 +68,14 @@ class Pull:
     def ask_release(self) -> None:
         """Let the next question report that the client has everything, so that the master ends the pin."""
         self.ask = replace(self.ask, at=self.ask.end + 1, done=self.ask.end)
+
+
+def acknowledged_up_to(unacknowledged: Iterable[int], following: int) -> int:
+    """Return the position up to which the client has everything.
+
+    `unacknowledged` has the positions that it lacks, in order; `following` is the first one not yet sent.
+    """
+    return next(iter(unacknowledged), following) - 1
 
 
 def check_page(ask: AskResume | AskRefill, value: Resumed, envelopes: Sequence[Envelope]) -> None:

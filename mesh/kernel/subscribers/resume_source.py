@@ -170,8 +170,7 @@ class ResumeSource(Component):
 
     def _begin(self, key: bytes, ask: AskResume, node: bytes, then: OnPage) -> None:
         """Pin the log from the client's position to the last one, and return the first page."""
-        last = self._disk.shelf.next_position - 1
-        first = ask.at or self._first_owed(ask, last)
+        first, last = pinned_range(ask.at, self._disk.shelf.next_position, partial(self._first_owed, ask))
         if first > last or not self._disk.shelf.live:
             self._end(key)
             then((Resumed(end=last, next=last + 1), []))
@@ -211,7 +210,7 @@ class ResumeSource(Component):
 
     def _settle(self, key: bytes, pin: Pin, done: int) -> None:
         """Release the pinned positions up to `done`."""
-        pin.first = min(done, pin.last) + 1
+        pin.first = rest_of_pin(pin.first, pin.last, done)
         if pin.first > pin.last:
             self._end(key)
         else:
@@ -261,6 +260,20 @@ class ResumeSource(Component):
     def _when_ended(self, end: int, then: OnPage) -> None:
         """Report that nothing is left, when the end of the pin is on disk."""
         self._disk.commit((), lambda error: then((Resumed(end=end, next=end + 1), [])))
+
+
+def pinned_range(at: int, following: int, first_owed: Callable[[int], int]) -> tuple[int, int]:
+    """Return the first and last position of a new pin, if `following` is the next position of the log.
+
+    It begins at the client's position `at`, that one included, or without one at `first_owed(last)`.
+    """
+    last = following - 1
+    return at or first_owed(last), last
+
+
+def rest_of_pin(first: int, last: int, done: int) -> int:
+    """Return the first pinned position after those up to `done`; above `last`: nothing is left."""
+    return max(first, min(done, last) + 1)
 
 
 def matching(envelope: Envelope, query: Query, is_own: bool) -> Envelope | None:

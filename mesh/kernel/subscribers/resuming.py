@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.context.component import Component
@@ -26,6 +27,7 @@ from mesh.wire.limits import VISITS
 
 PATIENCE = 4.0  # s that a subscription waits for masters before its first values
 MASTERS = 4096  # masters of one subscription
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -161,10 +163,9 @@ class Resuming(Component):
     def confirmed(self, stream: bytes) -> tuple[set[bytes], bool]:
         """Return the masters that have pinned their logs for a session, and whether these are all."""
         arrival = self._arrivals.get(stream)
-        if arrival is None or arrival.expected:
-            return set(), arrival is None
-        left = self._pulls.unconfirmed(stream)
-        return arrival.masters - left, not left
+        if arrival is None:
+            return set(), True
+        return confirmed_masters(arrival.masters, self._pulls.unconfirmed(stream), bool(arrival.expected))
 
     # --- time -------------------------------------------------------------------------------------------
 
@@ -178,6 +179,14 @@ class Resuming(Component):
         for feed in [feed for feed, (due, _) in self._waiting.items() if due <= now]:
             self._waiting.pop(feed)[1]()
         self._pulls.tick()
+
+
+def confirmed_masters(masters: Set[T], unconfirmed: Set[T], is_expecting: bool) -> tuple[set[T], bool]:
+    """Return the masters that have pinned their logs for a session, and whether these are all.
+
+    While the client `is_expecting` to repeat subscriptions, none has pinned its log for all of them.
+    """
+    return (set(), False) if is_expecting else ({*masters} - unconfirmed, not unconfirmed)
 
 
 def _first_question(arrival: Arrival, feed: Feed, query: Query, at: int) -> AskResume:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -246,8 +246,9 @@ class Visiting(Component):
         if session is not None:
             for master in ask.masters:
                 self._release(session, master)
-            left = sorted(self._resuming.masters_of(session) - set(ask.masters))
-            if ask.is_last and not left:
+            masters, named = self._resuming.masters_of(session), set(ask.masters)
+            left = sorted(masters - named)
+            if is_released(masters, named, ask.is_last):
                 self._clients.close(session)
                 self._rows.delete_visit(session.stream)
         is_closed = certificate.stream not in self._clients.sessions
@@ -260,3 +261,11 @@ class Visiting(Component):
             if master == self._context.me.uuid:
                 feed.position = max(feed.position, self._disk.shelf.next_position - 1)
                 self._disk.later("position", feed.key, position_key(feed, feed.position))
+
+
+def is_released(masters: Set[Hashable], named: Set[Hashable], is_last: bool) -> bool:
+    """Return whether a former node closes a session with messages of `masters`.
+
+    The new node has named these masters, and `is_last` if it knows of no other.
+    """
+    return is_last and masters <= named

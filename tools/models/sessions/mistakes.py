@@ -6,6 +6,7 @@ from tools.models.sessions import deliveries, publishing, reparenting
 from tools.models.sessions.bits import highest
 from tools.models.sessions.job import DONE
 from tools.models.sessions.planting import Mistake
+from tools.models.sessions.product_mistakes import PRODUCT_MISTAKES
 from tools.models.sessions.visit_mistakes import VISIT_MISTAKES
 
 DELIVERY_MISTAKES = {
@@ -46,4 +47,4 @@ PUBLISH_MISTAKES = {
         "publish without a rule", ((publishing, "is_flagged", lambda number, arrived: False),)
     ),
 }
-MISTAKES = VISIT_MISTAKES | DELIVERY_MISTAKES | ROUTE_MISTAKES | PUBLISH_MISTAKES
+MISTAKES = VISIT_MISTAKES | DELIVERY_MISTAKES | ROUTE_MISTAKES | PUBLISH_MISTAKES | PRODUCT_MISTAKES

@@ -16,7 +16,7 @@ from functools import cache
 from typing import NamedTuple
 
 from tools.models.sessions.bits import bit, lowest, replaced, up_to
-from tools.models.sessions.rules import Verdict, number_verdict, unanswered
+from tools.models.sessions.rules import Verdict, is_accepted, number_verdict, unanswered
 from tools.models.sessions.search import Violation
 
 MESSAGES = 3
@@ -180,7 +180,7 @@ def _to_master(state: State, i: int) -> Change:
     """Return how node 2 accepts the next message of node `i`, or answers it as a repeat."""
     node = state.nodes[i]
     number = lowest(node.received | node.buffer)
-    if number_verdict(number, numbers_of(state.arrived)) is not Verdict.REPEAT:
+    if is_accepted(number, numbers_of(state.arrived)):
         return f"2 accepts {number} from {i}", state.with_arrived((*state.arrived, number))
     answered = Node(True, node.received & ~bit(number), node.buffer & ~bit(number), node.log)
     after = state.with_node(i, answered, _answered(state.client, i, number))

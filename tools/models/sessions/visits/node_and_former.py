@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tools.models.sessions.bits import bit
-from tools.models.sessions.rules import is_closed, is_outdated, releasable
+from tools.models.sessions.rules import confirmed_masters, is_closed, is_outdated
 from tools.models.sessions.visits.state import (
     ASKING,
     GIVEN_UP,
@@ -41,7 +41,7 @@ def node_and_former(limits: Limits, state: State, n: int, f: int) -> Iterator[Ch
 def _release(limits: Limits, state: State, n: int, f: int) -> Iterator[Change]:
     node, former, every = state.nodes[n], state.nodes[f], limits.all_masters
     known = former.released if former.attach else 0
-    released = releasable(confirmed(node, every), known)
+    released = confirmed(node, every) | known
     closes = is_closed(released, every)
     if released == known if former.attach else not closes:
         return
@@ -65,7 +65,7 @@ def _release(limits: Limits, state: State, n: int, f: int) -> Iterator[Change]:
 
 def confirmed(node: Node, every: int) -> int:
     """Return which of the masters (`every` of them) have accepted the resume of a node."""
-    return sum(1 << i for i, feed in enumerate(node.feeds) if feed.phase != ASKING)
+    return confirmed_masters(every, sum(bit(i) for i, feed in enumerate(node.feeds) if feed.phase == ASKING))
 
 
 def after_release(limits: Limits, state: State, f: int, released: int) -> State:

@@ -25,6 +25,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.session import feed_key
+from mesh.routing.visits import Standing, compare
 from mesh.wire.calls import AskHold, AskSettle
 from mesh.wire.counts import check_held
 from mesh.wire.replies import DeliveriesHeld, Settlements
@@ -95,7 +96,7 @@ class ClaimedDeliveries(Component):
         if row.session != ask.certificate.session:
             self._context.counters.add_count("forged_visits")
             raise LocalError("The consumer belongs to another session.", code="FORGED_VISIT")
-        if row.attach > ask.certificate.attach:
+        if compare(ask.certificate.attach, row.attach) is Standing.OUTDATED:
             raise LocalError("The session has moved on to another node.", code="MOVED")
         return row
 
