@@ -3,7 +3,8 @@
 # Law 1: only the node that the session's newest certificate names gets a claim, and only for messages of a
 #   consumer that the session had here.
 # Law 2: a claim and a settlement are answered when they are on disk.
-# Law 3: a consumer whose node is disconnected keeps its messages for the grace period.
+# Law 3: a consumer whose node is disconnected, or does not claim again after a login, keeps its messages for
+#   the grace period.
 
 from __future__ import annotations
 
@@ -20,8 +21,10 @@ from mesh.features.queues.node.keeping.queues import Queues
 from mesh.features.queues.node.keeping.settlement import settle
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import LoggedIn
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.session import feed_key
@@ -55,6 +58,9 @@ class ClaimedDeliveries(Component):
         self._queues = queues
         self._all: dict[bytes, Claimed] = {}  # by the key of the consumer
         self._epoch = 0
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(LoggedIn, lambda fact: self._on_login(fact.peer.node.uuid)),)
 
     def peer_verbs(self) -> Sequence[Verb]:
         return answer(AskHold, self._on_hold), answer(AskSettle, self._on_settle)
@@ -119,13 +125,23 @@ class ClaimedDeliveries(Component):
         """Forget replaced consumers, and begin the grace period of consumers with a disconnected node."""
         for key in [key for key, claimed in self._all.items() if not claimed.is_current]:
             del self._all[key]
-        now = self._context.clock.now
         for claimed in self._all.values():
             peer = self._peers.get(claimed.node)
-            if claimed.until == inf and (peer is None or peer.data is None):
-                claimed.until = now + claimed.taker.grace
-                claimed.queue.away(claimed.taker, now)
-                self._context.clock.wake(claimed.until)
+            if peer is None or peer.data is None:
+                self._begin_grace(claimed)
+
+    def _on_login(self, node: bytes) -> None:
+        """Begin the grace period: the node claims again what its consumers still have."""
+        for claimed in self._all.values():
+            if claimed.node == node:
+                self._begin_grace(claimed)
+
+    def _begin_grace(self, claimed: Claimed) -> None:
+        if claimed.until == inf:
+            now = self._context.clock.now
+            claimed.until = now + claimed.taker.grace
+            claimed.queue.away(claimed.taker, now)
+            self._context.clock.wake(claimed.until)
 
     # --- settlements ------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import mesh.testing
+from mesh.features.queues.node.parts import QueueParts
+from mesh.kernel.peers.facts import LoggedIn
 from mesh.proof import attach_text
 from mesh.security.streamkey import StreamKey
 from mesh.wire.calls import Ask, AskHold, AskSettle
@@ -249,6 +251,23 @@ def test_law_3_a_part_cut_off_for_longer_than_the_grace_gives_the_jobs_to_others
         assert all(delivery.redelivered for delivery in it.taken)
         await it.ack(*it.got)
         assert (it.acked, it.failed) == ([], ["LEASE_OVER", "LEASE_OVER"])
+
+    play(scenario)
+
+
+def test_law_3_a_node_that_restarts_within_a_second_and_claims_nothing_again_loses_the_jobs(play: Any) -> None:
+    async def scenario(it: Jobs) -> None:
+        await has_five(it)
+        it.visit("stork")
+        await it.m.pass_time(3)
+        heron, stork = (it.m._nodes[name].core.parts for name in ("heron", "stork"))
+        stork[QueueParts].taking._claims._all.clear()  # as in a new process
+        peer = heron.neighbours.peers[stork.context.me.uuid]
+        heron.context.facts.publish_fact(LoggedIn(peer, peer.data))
+        await it.m.pass_time(14)
+        assert it.taken == []
+        await it.m.pass_time(3)
+        assert sorted(texts(it.taken)) == FIVE
 
     play(scenario)
 
