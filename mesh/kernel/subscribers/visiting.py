@@ -246,7 +246,9 @@ class Visiting(Component):
         if session is not None:
             for master in ask.masters:
                 self._release(session, master)
-            masters, named = self._resuming.masters_of(session), set(ask.masters)
+            masters = self._resuming.masters_of(session)
+            has_ended = ask.is_last and not ask.masters  # the new node has no subscription of the session
+            named = masters if has_ended else set(ask.masters)
             left = sorted(masters - named)
             if is_released(masters, named, ask.is_last):
                 self._clients.close(session)

@@ -95,7 +95,7 @@ class AskRelease(Ask, frozen=True, kw_only=True):
 
     Attributes:
         certificate: Proof that the session is at the asking node.
-        masters: Ids of the masters.
+        masters: Ids of the masters; none with `is_last`: the session has no subscriptions at the asking node.
         is_last: Whether these are all masters: the session ends at the receiver, unless it holds messages of
             others.
     """

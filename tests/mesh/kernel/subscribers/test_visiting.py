@@ -144,6 +144,21 @@ def test_a_copy_of_a_client_whose_session_has_moved_on_is_refused(play: Any) -> 
     play(scenario)
 
 
+def test_a_former_node_is_released_though_the_client_has_closed_meanwhile(play: Any) -> None:
+    async def scenario(it: Moves) -> None:
+        stream = it.joe._shell.core.stream
+        it.m.cut("stork", "heron")
+        it.visit("stork")
+        await it.m.pass_time(3)
+        await it.joe.close()
+        it.m.heal()
+        await it.m.pass_time(60)
+        sessions = [node.core.parts.sessions.by_stream for node in it.m._nodes.values()]
+        assert (it.figures(), any(stream in each for each in sessions)) == ({}, False)
+
+    play(scenario)
+
+
 def test_only_what_the_client_lacks_is_resumed(play: Any) -> None:
     async def scenario(it: Moves) -> None:
         async with it.m.connect("ibis", client="slow") as slow, slow.subscribe("k", domain="NEWS"):
