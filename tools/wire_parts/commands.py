@@ -24,8 +24,9 @@ STRUCTS: Mapping[str, type[msgspec.Struct]] = {
     **{
         shape.__name__: shape
         for shape in (
-            c.Introduction, c.Query, c.Answer, c.ItemHead, c.Row, c.Outcome, c.Rumour, c.Stratum, QueueReport,
-            lines.StateMessage, lines.StateLine, state.NodeState, state.Summary, MeshFile,
+            c.Introduction, c.Query, c.Answer, c.ItemHead, c.Row, c.Outcome, c.Rumour, c.Stratum,
+            c.Certificate, QueueReport, lines.StateMessage, lines.StateLine, state.NodeState, state.Summary,
+            MeshFile,
         )
     },
 }  # fmt: skip

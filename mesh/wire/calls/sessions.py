@@ -25,7 +25,8 @@ class AskAttach(Ask, frozen=True, kw_only=True):
 
     Attributes:
         certificate: Proof that the session is at this node.
-        former: Ids of the nodes that still hold messages of the session, at most 8.
+        former: Ids of the nodes that still hold messages of the session, at most 8. The REPLY means that they
+            have been released.
         subscriptions: Numbers of the subscriptions that the client subscribes next.
     """
 
