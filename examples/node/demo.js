@@ -16,12 +16,12 @@ const USAGE = `node demo.js COMMAND [OPTION…]
   serve ADDRESS TEXT          replies with TEXT to each request; --count N
 
   for publish and send        --header NAME=VALUE (more than once), --persistent
-  for all                     --domain D, --node NAME_OR_ADDRESS, --name NAME, --session N`;
+  for all                     --domain D, --name NAME, --session N, --node NAME_OR_ADDRESS (more than once)`;
 
 const OPTIONS = {
   name: { type: 'string', default: '' },
   session: { type: 'string', default: '0' },
-  node: { type: 'string', default: '' },
+  node: { type: 'string', multiple: true, default: [] },
   domain: { type: 'string', default: '' },
   count: { type: 'string', default: 'Infinity' },
   header: { type: 'string', multiple: true, default: [] },
@@ -116,6 +116,7 @@ async function main() {
   const mesh = await connect({ name: values.name, session: Number(values.session), node: values.node });
   mesh.on('disconnected', (reason) => console.error(`disconnected: ${reason}`));
   mesh.on('connected', () => console.error('connected again'));
+  mesh.on('session_moved', ({ from, to }) => console.error(`moved from ${from} to ${to}`));
   const options = {
     ...values,
     count: Number(values.count),

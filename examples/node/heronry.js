@@ -1,69 +1,80 @@
 // A client of a Heronry mesh. See README.md.
 import { EventEmitter } from 'node:events';
+import { Calls } from './calls.js';
+import { Consumers } from './consumers.js';
+import { Departing } from './departing.js';
+import { check, directly, messageOf, query } from './messages.js';
 import { findAccess, findNode } from './nodes.js';
 import { Publisher } from './publisher.js';
 import { REPLIES, Requests, Service } from './services.js';
 import { MeshError, Session } from './session.js';
 import { Subscription } from './subscription.js';
+import { Visits } from './visits.js';
 import * as wire from './wire.js';
 
 export { MeshError };
 
-/** Return the name as nodes know it: client/joe/1 is short for client/joe/session/1. */
-function sessionName(to) {
-  const short = /^((?:\/.*\/)?client\/[^/]+)\/(-?[1-9]\d*)$/.exec(to);
-  return short && !/client\/[^/]+\/session\/[^/]+$/.test(to) ? `${short[1]}/session/${short[2]}` : to;
-}
-
 const ACK_AFTER = 2; // ms; one ACK covers everything until then
-const LONGEST_KEY = 512; // characters of a key or destination
-const LARGEST_PROPERTIES = 65_536; // bytes
 
 /**
  * Connect a client. After a restart of its node it resumes its session.
  * `name` is the client's name, `session` a fixed number from 1 up, or 0 for a new one each time, and `node` the
- * name or address of a node. Default: MESH_URL, else the only node on this machine.
+ * name or address of a node. Default: MESH_URL, else the only node on this machine. With an array of several nodes the
+ * client connects to the first one that accepts it, and moves to another one, with its session, when its node ends.
  * Rejects if no node answers within `patience` ms.
  */
 export async function connect(options = {}) {
   const { name = '', session = 0, node = '', patience = 5000, environ = process.env } = options;
-  const client = new Client(name, session, node, environ);
+  const client = new Client(name, session, [node].flat(), environ);
   await client.open(patience);
   return client;
 }
 
-/** Emits `connected` (true if the node has begun anew) and `disconnected` (with the reason). */
+/** Emits `connected` (true if the node has begun anew), `disconnected` (with the reason) and `session_moved` (with the
+ *  names of the former and the new node, {from, to}). */
 export class Client extends EventEmitter {
   #session;
   #publisher;
   #requests;
+  #calls;
+  #visits;
+  #departing;
   #subscriptions = new Map(); // by number
-  #services = new Map(); // by number
-  #calls = new Map(); // by request, without a REPLY
-  #numbers = 0; // of subscriptions and services; 0 is the inbox
-  #asked = 0;
+  #consumers;
+  #numbers = 0; // of subscriptions, services and consumers; 0 is the inbox
   #ackTimer = null;
   #opening = null;
   #error = null; // reason of the end
 
-  constructor(client, number, node, environ) {
+  constructor(client, number, names, environ) {
     super();
     this.#session = new Session({
       client: client || 'nodejs',
       named: client !== '', // a default name has no inbox of its own
       number,
-      findAddress: () => findNode(node || this.#session.node, environ),
+      names,
+      findAddress: (text) => findNode(text || (this.#session.node?.name ?? ''), environ),
       findAccess: (address) => findAccess(address, environ),
       owner: {
-        welcomed: (anew, isElsewhere) => this.#welcomed(anew, isElsewhere),
+        welcomed: (change) => this.#welcomed(change),
         heard: (command, envelopes) => this.#heard(command, envelopes),
+        draining: (forward) => this.#departing.begin(forward, this.#publisher.next(wire.SENDS)),
         lost: (reason, wasUp) => this.#lost(reason, wasUp),
         failed: (error) => this.#end(error),
       },
     });
     this.#publisher = new Publisher(this.#session);
-    const publish = (message, flags, to, until) => this.#publisher.publish(message, wire.SENDS, flags, to, until);
+    const publish = (message, flags, to, until) => this.#publisher.publish(message, wire.SENDS, flags, to, { until });
     this.#requests = new Requests({ publish });
+    this.#calls = new Calls(this.#session);
+    this.#consumers = new Consumers(this.#calls, (address, error) => this.emit('unserved', address, error));
+    this.#visits = new Visits(this.#session);
+    this.#departing = new Departing({
+      session: this.#session,
+      publisher: this.#publisher,
+      isBusy: (first) => this.#isBusy(first),
+      finish: () => this.#sayAck(),
+    });
   }
 
   /** Name of the session, a destination for direct messages. */
@@ -73,11 +84,10 @@ export class Client extends EventEmitter {
 
   /** Wait for WELCOME. Rejects after `patience` ms, with the last reason. */
   async open(patience) {
-    await this.#session.findAddress(); // fails at once without a node
     const opening = (this.#opening = { reason: '' });
     const timer = setTimeout(() => this.#end(new MeshError('NO_NODE', opening.reason || 'no answer')), patience);
     const welcome = new Promise((resolve, reject) => Object.assign(opening, { resolve, reject }));
-    this.#session.dial();
+    this.#session.dial(0);
     try {
       await welcome;
     } finally {
@@ -94,8 +104,8 @@ export class Client extends EventEmitter {
    * answer. Rejects with a MeshError if the message is refused; `code` is the reason.
    * `headers` is an object or a list of pairs, `expiry` is in seconds. A string is marked as text.
    */
-  publish(key, content, { domain = '', persistent = false, ...own } = {}) {
-    return this.#publish(key, content, domain, persistent ? wire.PERSISTENT : 0, '', own);
+  async publish(key, content, { domain = '', persistent = false, ...own } = {}) {
+    return this.#publish(key, content, { to: '', domain, flags: persistent ? wire.PERSISTENT : 0 }, own);
   }
 
   /** Send to a session or client, such as client/joe or /node/heron/client/joe/1, or to one server of an
@@ -111,11 +121,8 @@ export class Client extends EventEmitter {
     }));
   }
 
-  async #sendOne(to, content, { key = '', domain = '', persistent = false, forceQueuing = false, ...own }) {
-    const flags = (persistent ? wire.PERSISTENT : 0) + (forceQueuing ? wire.FORCE_QUEUING : 0);
-    const isAddress = !/^(client\/|\/)/.test(to);
-    if (isAddress) this.#checkServices();
-    return this.#publish(key, content, isAddress ? wire.SENDS : domain, flags, sessionName(to), own);
+  async #sendOne(to, content, options) {
+    return this.#publish(options.key ?? '', content, directly(to, options), options);
   }
 
   /** Erase a topic and its retained value. Resolves with the erased keys. */
@@ -125,26 +132,14 @@ export class Client extends EventEmitter {
     return value.erased;
   }
 
-  async #publish(key, content, domain, flags, to, own) {
+  #publish(key, content, { to, domain, flags, feature = '' }, own) {
+    if (feature) this.#require(feature);
     return this.#publisher.publish(this.#message(key, content, to, own), domain, flags, to);
   }
 
-  #message(key, content, to, { headers = [], expiry = 0, priority = 5 }) {
+  #message(key, content, to, own) {
     if (this.#error) throw this.#error;
-    const pairs = Array.isArray(headers) ? headers : Object.entries(headers);
-    const expires = expiry ? new Date(Date.now() + 1000 * expiry) : null;
-    const message = {
-      key,
-      content: Buffer.from(content),
-      properties: wire.packProperties({ headers: pairs, expires, priority, isText: typeof content === 'string' }),
-      expires,
-    };
-    const most = this.#session.maxContent;
-    check([...key].length <= LONGEST_KEY, 'BAD_KEY', `a key of more than ${LONGEST_KEY} characters`);
-    check([...to].length <= LONGEST_KEY, 'BAD_NAME', `a destination of more than ${LONGEST_KEY} characters`);
-    check(message.content.length <= most, 'TOO_LARGE', `a content of more than ${most} bytes`);
-    check(message.properties.length <= LARGEST_PROPERTIES, 'TOO_LARGE', 'headers of more than 64 KiB');
-    return message;
+    return messageOf(key, content, to, own, this.#session.maxContent);
   }
 
   // --- services ----------------------------------------------------------------------------------
@@ -152,7 +147,7 @@ export class Client extends EventEmitter {
   /** Resolves with the reply of one server of the address. Rejects with a MeshError for a refusal; its `code` is from
    *  the server or from the mesh (NO_HANDLERS, HANDLER_LOST, TIMEOUT, …). `timeout` is in seconds. */
   async request(address, content = '', { timeout = 10, localOnly = false, ...own } = {}) {
-    this.#checkServices();
+    this.#require('services');
     const flags = wire.REQUEST + (localOnly ? wire.LOCAL_ONLY : 0);
     return this.#requests.ask(this.#message('', content, address, own), flags, address, timeout);
   }
@@ -160,40 +155,15 @@ export class Client extends EventEmitter {
   /** Serve an address. The result of `handler(message)` is the reply; an exception is a refusal with the error's
    *  `code`. At most `credit` messages are processed at once. */
   async serve(address, handler, { credit = 64, localOnly = false } = {}) {
-    this.#checkServices();
+    this.#require('services');
     const service = new Service(this.#session, ++this.#numbers, address, handler, credit, localOnly);
-    this.#services.set(service.number, service);
-    try {
-      await this.#consume(service);
-    } catch (error) {
-      this.#services.delete(service.number);
-      throw error;
-    }
-    return { close: () => this.#unserve(service) };
+    await this.#consumers.open(service);
+    return { close: () => this.#consumers.close(service) };
   }
 
-  /** Send CONSUME. Counts begin with the REPLY, so it is handled before later commands. */
-  #consume(service) {
-    service.isAsked = true;
-    return this.#ask((request) => service.command(request), ({ epoch }) => service.opened(epoch));
-  }
-
-  async #unserve(service) {
-    if (!this.#services.delete(service.number)) return;
-    service.lost();
-    await this.#ask((request) => service.command(request, 0));
-  }
-
-  #serveAgain(service) {
-    this.#consume(service).catch((error) => {
-      this.#services.delete(service.number);
-      if (!this.#error) this.emit('unserved', service.address, error);
-    });
-  }
-
-  #checkServices() {
-    const isThere = this.#session.words.includes('services') || !this.#session.isUp;
-    check(isThere, 'NOT_AVAILABLE', 'this node is of a release without services');
+  #require(feature) {
+    const isThere = this.#session.words.includes(feature) || !this.#session.isUp;
+    check(isThere, 'NOT_AVAILABLE', `this node is of a release without the feature ${feature}`);
   }
 
   // --- subscribing -------------------------------------------------------------------------------
@@ -218,15 +188,13 @@ export class Client extends EventEmitter {
   }
 
   async #subscribe(subscription) {
-    const { number, query, initial } = subscription;
-    this.#subscriptions.set(number, subscription);
+    this.#subscriptions.set(subscription.number, subscription);
     try {
-      await this.#ask((request) => [wire.SUBSCRIBE, request, number, query, initial, false]);
+      await this.#calls.ask((request) => subscription.command(request), (value) => subscription.confirmed(value));
     } catch (error) {
-      this.#subscriptions.delete(number);
+      this.#subscriptions.delete(subscription.number);
       throw error;
     }
-    subscription.isReady = true;
     return subscription;
   }
 
@@ -235,7 +203,7 @@ export class Client extends EventEmitter {
     unsubscribe: async (subscription) => {
       this.#subscriptions.delete(subscription.number);
       subscription.end();
-      await this.#ask((request) => [wire.UNSUBSCRIBE, request, subscription.number]);
+      await this.#calls.ask((request) => [wire.UNSUBSCRIBE, request, subscription.number]);
     },
   };
 
@@ -264,61 +232,59 @@ export class Client extends EventEmitter {
   }
 
   #call(verb, args) {
-    return this.#ask((request) => [wire.CALL, request, verb, args]);
-  }
-
-  async #ask(commandOf, heard = () => {}) {
-    if (this.#error) throw this.#error;
-    const request = ++this.#asked;
-    const call = { command: commandOf(request), messages: [], heard };
-    this.#calls.set(request, call);
-    this.#session.send(call.command);
-    return new Promise((resolve, reject) => Object.assign(call, { resolve, reject }));
-  }
-
-  #replied([, request, value = null, code = '', text = ''], envelopes) {
-    const call = this.#calls.get(request);
-    if (!call) return;
-    envelopes.forEach(({ messages: [message] }, i) => {
-      const [source, stale] = value.sources?.[i] ?? ['', null];
-      call.messages.push(Object.assign(message, { source, stale }));
-    });
-    if (value?.more) return;
-    this.#calls.delete(request);
-    if (code) {
-      call.reject(new MeshError(code, text));
-    } else {
-      call.heard(value); // before later commands
-      call.resolve({ value, messages: call.messages });
-    }
+    return this.#calls.ask((request) => [wire.CALL, request, verb, args]);
   }
 
   // --- events of the session --------------------------------------------------------------------
 
-  #welcomed(anew, isElsewhere) {
+  #welcomed({ anew, isElsewhere, from }) {
+    this.#departing.cancel();
     if (anew) this.#requests.begunAnew();
+    this.#attach();
     for (const subscription of this.#subscriptions.values()) {
       if (anew) subscription.begunAnew();
-      const { number, query, initial, isReady } = subscription;
-      if (isReady) this.#session.send([wire.SUBSCRIBE, ++this.#asked, number, query, initial, !anew]);
+      const terms = { isResumed: !anew, isMoving: this.#visits.former.length > 0 };
+      if (subscription.isReady) this.#session.send(subscription.command(this.#calls.next(), terms));
     }
-    for (const call of this.#calls.values()) {
-      call.messages = [];
-      this.#session.send(call.command);
-    }
-    for (const service of this.#services.values()) if (!service.isAsked) this.#serveAgain(service);
+    this.#calls.again();
+    this.#consumers.again();
     this.#publisher.again(isElsewhere);
     this.#sayAck();
     this.#opening?.resolve();
     this.emit('connected', anew);
+    if (from !== null) this.emit('session_moved', { from, to: this.#session.node.name });
+  }
+
+  /** Ask the node to take over the session, if it was elsewhere. The REPLY comes when the former nodes are released. */
+  #attach() {
+    const session = this.#session;
+    const ready = [...this.#subscriptions.values()].filter(({ number, isReady }) => isReady && number > 0);
+    const numbers = ready.map(({ number }) => number);
+    const args = this.#visits.welcomed(session.node, session.name, session.words.includes('visits'), numbers);
+    session.attach = this.#visits.attach;
+    if (args) this.#calls.askOnce((request) => [wire.CALL, request, 'attach', args], () => this.#visits.released());
+  }
+
+  /** Whether a call, a delivery, or a request with a lower number than `first` is open. */
+  #isBusy(first) {
+    return this.#consumers.isBusy || this.#calls.count > 0 || this.#requests.hasOpen(first);
   }
 
   #heard(command, envelopes) {
     switch (command[0]) {
       case wire.ANSWERS: return command[1].forEach((answer) => this.#publisher.answered(answer));
       case wire.ITEMS: return this.#arrived(Number(command[1]), command[2], envelopes);
-      case wire.REPLY: return this.#replied(command, envelopes);
+      case wire.REPLY: return this.#calls.replied(command, envelopes);
+      case wire.ENDED: return this.#ended(command);
     }
+  }
+
+  #ended([, number, code, text]) {
+    const error = new MeshError(code, text);
+    this.#consumers.ended(number, error);
+    this.#subscriptions.get(number)?.end(error);
+    this.#subscriptions.delete(number);
+    this.#session.send([wire.UNSUBSCRIBE, this.#calls.next(), number]);
   }
 
   #arrived(seq, heads, envelopes) {
@@ -326,13 +292,13 @@ export class Client extends EventEmitter {
     if (seq <= this.#session.have) return; // a duplicate
     if (seq > this.#session.have + 1) throw new Error(`ITEMS ${seq} after ${this.#session.have}`);
     this.#session.have = seq;
-    heads.forEach(([, position = 0, master = [], targets = [], gaps = [], ttl = 0], i) => {
+    heads.forEach(([, position = 0, master = [], targets = [], gaps = [], ttl = 0, tries = []], i) => {
       const { messages } = envelopes[i];
       for (const [number, dropped] of gaps) this.#subscriptions.get(number)?.missed(dropped);
       for (const [number, column] of targets) {
         const own = wire.places(column, messages.length).map((place) => messages[place]);
         if (number === REPLIES) this.#requests.arrived(own);
-        else if (this.#services.has(number)) this.#services.get(number).arrived(own, ttl);
+        else if (this.#consumers.arrived(number, own, { ttl, tries })) continue;
         else this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'), BigInt(position));
       }
     });
@@ -340,7 +306,9 @@ export class Client extends EventEmitter {
 
   #lost(reason, wasUp) {
     if (this.#opening) this.#opening.reason = reason;
-    this.#services.forEach((service) => service.lost());
+    this.#departing.cancel();
+    this.#calls.lost();
+    this.#consumers.lost();
     if (wasUp) this.emit('disconnected', reason);
   }
 
@@ -360,21 +328,13 @@ export class Client extends EventEmitter {
   #end(error, goodbye = '') {
     this.#error = error;
     clearTimeout(this.#ackTimer);
+    this.#departing.cancel();
     this.#session.close(goodbye);
     this.#publisher.fail(error);
     this.#requests.fail(error);
-    this.#calls.forEach((call) => call.reject(error));
+    this.#calls.fail(error);
+    this.#consumers.fail(error);
     this.#subscriptions.forEach((subscription) => subscription.end(error.code === 'CLOSED' ? null : error));
     this.#opening?.reject(error);
   }
-}
-
-/** The query of a key or pattern. No key can have a level that is + or #. */
-function query(text, domain) {
-  const isPattern = text.split('/').some((level) => level === '+' || level === '#');
-  return [isPattern ? 'pattern' : 'exact', text, domain];
-}
-
-function check(isGood, code, text) {
-  if (!isGood) throw new MeshError(code, text);
 }

@@ -1,8 +1,9 @@
 // Publishing: collects messages in envelopes, and keeps each until its final answer.
-import { MeshError } from './session.js';
-import { ENVELOPE_BYTES, ENVELOPE_MESSAGES, PUBLISH, RESENT, SENDS, sealEnvelope } from './wire.js';
+import { MeshError } from './handshake.js';
+import { ENVELOPE_BYTES, ENVELOPE_MESSAGES, PUBLISH, PUTS, RESENT, SENDS, sealEnvelope } from './wire.js';
 
 export class Publisher {
+  held = ''; // what is kept for the next node: '', 'requests' (all messages to addresses) or 'all'
   #session;
   #next = new Map(); // domain -> number of its next message
   #open = null; // envelope that can still get messages
@@ -17,12 +18,12 @@ export class Publisher {
   }
 
   /** Resolves with the first answer (see `Entry`); rejects if the message is refused. `until`: deadline of a
-   *  message to an address, in ms since 1970. */
-  publish(message, domain, flags, to, until = 0) {
-    const open = this.#open;
-    if (!open || open.domain !== domain || open.flags !== flags || open.to !== to || open.until !== until) {
+   *  message to an address, in ms since 1970. `put`: terms of a message to a queue, see the header. */
+  publish(message, domain, flags, to, { until = 0, put = null } = {}) {
+    const name = JSON.stringify([domain, flags, to, until, put]);
+    if (this.#open?.name !== name) {
       this.#seal();
-      this.#open = new Envelope(domain, flags, to, until);
+      this.#open = new Envelope({ name, domain, flags, to, until, put });
       setImmediate(() => this.#seal()); // messages published until then share the envelope
     }
     const entry = this.#open.add(message);
@@ -43,14 +44,31 @@ export class Publisher {
     if (!this.isBusy) this.#idle.splice(0).forEach((resolve) => resolve());
   }
 
-  /** After a reconnect, resend in order everything without a final answer. `isElsewhere`: another process may have
-   *  received it before, so messages to addresses are marked as resent. */
+  /** After a reconnect, resend in order everything without a final answer. `isElsewhere`: another node or process may
+   *  have received it before, so it is marked as resent where the node has the feature for that. */
   again(isElsewhere) {
     for (const envelope of this.#sent) {
-      if (isElsewhere && envelope.domain === SENDS) envelope.resend(this.#session.stream);
+      envelope.mayBeElsewhere ||= isElsewhere && envelope.isSent;
+      if (envelope.mayBeElsewhere) envelope.resend(this.#session.stream, this.#hasMark(envelope));
+      envelope.isSent = false;
       this.#put(envelope);
     }
     this.#fill();
+  }
+
+  #hasMark({ domain }) {
+    const feature = domain.startsWith(PUTS) ? 'visits' : 'durable';
+    return domain === SENDS || this.#session.words.includes(feature);
+  }
+
+  /** Whether every message that was sent to this node has an answer. */
+  get isAnswered() {
+    return [...this.#sent].every((envelope) => !envelope.isSent || envelope.isAnswered);
+  }
+
+  /** The number of the next message in the domain. */
+  next(domain) {
+    return this.#next.get(domain) ?? 1;
   }
 
   /** Whether a message waits for its first answer. */
@@ -81,7 +99,7 @@ export class Publisher {
   #seal() {
     if (!this.#open) return;
     const { domain, entries } = this.#open;
-    const first = this.#next.get(domain) ?? 1;
+    const first = this.next(domain);
     this.#next.set(domain, first + entries.length);
     this.#open.number(this.#session.stream, first);
     this.#waiting.push(this.#open);
@@ -112,9 +130,11 @@ export class Publisher {
     this.#flightBytes -= envelope.bytes;
   }
 
-  #put({ sealed, until }) {
+  #put(envelope) {
+    const { sealed, until, domain } = envelope;
+    if (this.held === 'all' || (this.held && domain === SENDS)) return;
     const ttls = until ? [[Math.max(1, until - Date.now())]] : [];
-    this.#session.send([PUBLISH, [sealed.bodyFrames], ...ttls], sealed.frames);
+    envelope.isSent = this.#session.send([PUBLISH, [sealed.bodyFrames], ...ttls], sealed.frames);
   }
 }
 
@@ -123,9 +143,11 @@ class Envelope {
   entries = [];
   keys = new Set();
   bytes = 0;
+  isSent = false; // on this connection
+  mayBeElsewhere = false; // an earlier node or process may have it
 
-  constructor(domain, flags, to, until) {
-    Object.assign(this, { domain, flags, to, until });
+  constructor({ name, domain, flags, to, until, put }) {
+    Object.assign(this, { name, domain, flags, to, until, put });
   }
 
   add(message) {
@@ -156,8 +178,8 @@ class Envelope {
     this.sealed = sealEnvelope({ ...this, stream, low, messages });
   }
 
-  resend(stream) {
-    this.flags |= RESENT;
+  resend(stream, isMarked) {
+    this.flags = isMarked ? this.flags | RESENT : this.flags & ~RESENT;
     this.seal(stream, Math.min(this.low, this.first)); // some may have been answered
   }
 

@@ -1,6 +1,6 @@
 // Services: requests that wait for replies, and served addresses.
-import { MeshError } from './session.js';
-import { CONSUME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, SETTLE, packProperties, sealEnvelope } from './wire.js';
+import { MeshError } from './handshake.js';
+import { CONSUME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, SETTLE, packProperties, rangesOf, sealEnvelope } from './wire.js';
 
 export const REPLIES = 2 ** 32 - 1; // subscription number of replies
 const LONGEST_CODE = 64;
@@ -29,6 +29,11 @@ export class Requests {
     });
   }
 
+  /** Whether a request below the number `until` has no reply. */
+  hasOpen(until) {
+    return [...this.#open.keys()].some((number) => number < until);
+  }
+
   /** Handle replies. Replies to requests that are no longer open are ignored. */
   arrived(messages) {
     this.taken += 1;
@@ -40,10 +45,10 @@ export class Requests {
     }
   }
 
-  /** Reject delivered requests after a restart of the node, as their replies are lost. */
+  /** Reject delivered requests after a restart or change of the node, as their replies are lost. */
   begunAnew() {
     this.taken = 0;
-    const text = 'the request was delivered, but the node restarted before a reply; it may have run';
+    const text = 'The request was delivered, but the node restarted or changed before a reply. It may have run.';
     for (const request of [...this.#open.values()].filter(({ hasIt }) => hasIt)) {
       this.#fail(request, new MeshError('HANDLER_LOST', text));
     }
@@ -69,6 +74,7 @@ export class Service {
   isAsked = false; // whether CONSUME waits for its REPLY
   #epoch = null; // null: received messages belong to an earlier epoch
   #count = 0;
+  #running = 0; // messages that the handler processes
   #settled = null; // settlements to send in the next turn of the event loop
   #session;
 
@@ -82,7 +88,12 @@ export class Service {
     return [CONSUME, request, this.number, this.address, credit, this.localOnly];
   }
 
-  opened(epoch) {
+  /** Whether a message is processed, or its reply not sent. */
+  get isBusy() {
+    return this.#running > 0 || this.#settled !== null;
+  }
+
+  opened({ epoch }) {
     this.isAsked = false;
     this.#epoch = epoch;
     this.#count = 0;
@@ -94,7 +105,10 @@ export class Service {
     this.#epoch = null;
   }
 
-  arrived(messages, ttl) {
+  /** Nothing waits for the end of a service. */
+  end() {}
+
+  arrived(messages, { ttl }) {
     if (this.#epoch === null) return;
     for (const message of messages) {
       message.until = ttl ? new Date(Date.now() + ttl) : null; // the sender waits until then
@@ -104,6 +118,7 @@ export class Service {
 
   async #handle(message, epoch, count) {
     let reply;
+    this.#running += 1;
     try {
       const content = await this.handler(message);
       const properties = packProperties({ isText: typeof content === 'string' });
@@ -113,6 +128,7 @@ export class Service {
       const code = String(error.code || 'FAILED').slice(0, LONGEST_CODE);
       reply = { properties: packProperties({ code }), content: Buffer.from(String(error.message ?? error)) };
     }
+    this.#running -= 1;
     if (epoch === this.#epoch) this.#settle(count, message.isRequest ? reply : null);
   }
 
@@ -139,14 +155,4 @@ export class Service {
     const frames = sealed ? [sealed.bodyFrames] : [];
     this.#session.send([SETTLE, this.number, this.#epoch, rangesOf(done), replied, frames], sealed?.frames ?? []);
   }
-}
-
-/** Ranges of numbers: first, last, first, last, … */
-function rangesOf(numbers) {
-  const ranges = [];
-  for (const number of numbers.sort((a, b) => a - b)) {
-    if (ranges.at(-1) === number - 1) ranges[ranges.length - 1] = number;
-    else ranges.push(number, number);
-  }
-  return ranges;
 }

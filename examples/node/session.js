@@ -1,19 +1,22 @@
 // A client's session at its node, which outlives its connections.
-import {
-  createHash, createHmac, createPublicKey, generateKeyPairSync, randomBytes, sign, timingSafeEqual, verify,
-} from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Dealer } from 'zeromq';
+import { NodeChoice } from './choice.js';
+import {
+  MeshError, curve, hex, isNoStranger, isSigned, newStream, proofOf, signStream,
+} from './handshake.js';
 import { isKnown } from './nodes.js';
 import {
   BYE, CHALLENGE, HELLO, PING, PONG, REFUSE, UNKNOWN, VERSIONS, WELCOME, WHO, pack, packUnknown, readMessage,
 } from './wire.js';
 
+export { MeshError };
+
 const PING_EVERY = 2000; // ms
 const SILENCE = 6000; // ms after which a silent node is dropped
-const PATIENCE = 5000; // ms for a handshake
+const PATIENCE = 5000; // ms for a handshake, at most
 const NOTHING = Buffer.alloc(0);
-const SPEAKS = ['services'];
-const ED25519 = Buffer.from('302a300506032b6570032100', 'hex'); // DER prefix of a public key
+const SPEAKS = ['services', 'durable', 'visits'];
 
 const SOCKET = {
   reconnectInterval: 2 ** 30, // this file redials, with a new socket for each connection
@@ -23,16 +26,8 @@ const SOCKET = {
   receiveHighWaterMark: 4096,
 };
 
-/** An error of the mesh, with a stable `code`. */
-export class MeshError extends Error {
-  constructor(code, text) {
-    super(text.endsWith(`[${code}]`) ? text : `${text} [${code}]`);
-    this.code = code;
-  }
-}
-
-/** Dials, sends HELLO, and redials. The owner handles events: `welcomed(anew, isElsewhere)`,
- *  `heard(command, envelopes)`, `lost(reason, wasUp)`, `failed(error)`. */
+/** Dials, sends HELLO, and redials its node or another one. The owner handles events: `welcomed(change)`,
+ *  `heard(command, envelopes)`, `draining(forward)`, `lost(reason, wasUp)`, `failed(error)`. */
 export class Session {
   name = ''; // /node/NODE/client/CLIENT/session/NUMBER
   isUp = false;
@@ -41,19 +36,25 @@ export class Session {
   version = 1; // wire version of the connection
   words = []; // features of the node
   window = [0, 0];
+  node = null; // {name, uuid, boot} of the last node
+  attach = 0; // number of the last visit
 
   #token = NOTHING;
-  #boot = 0;
   #attempt = 0;
   #socket = null;
   #outgoing = [];
   #timer = null;
   #heardAt = 0;
   #closed = false;
+  #isVisit = false; // the dialed node is another one than the last
+  #choice;
   #strange = { since: 0, told: 0 };
 
-  constructor({ client, named, number, findAddress, findAccess, owner }) {
+  constructor({ client, named, number, names, findAddress, findAccess, owner }) {
     Object.assign(this, { client, named, number, findAddress, findAccess, owner }, newStream());
+    // A client that names one node waits for it, unless that node sends the client to another one.
+    const isSent = ({ source }) => this.words.includes('visits') && (names.length > 1 || source === 'forward');
+    this.#choice = new NodeChoice(names, { mayVisit: (place) => !this.#token.length || isSent(place) });
   }
 
   /** Send a message. Return false while there is no connection. */
@@ -62,15 +63,29 @@ export class Session {
     return this.isUp;
   }
 
-  async dial() {
+  /** Dial the next place. `backoff`: ms before places are dialed once more. */
+  dial(backoff = this.#backoff()) {
+    const { place, wait } = this.#choice.next(performance.now(), backoff);
+    this.#timer = setTimeout(() => this.#dial(place), wait);
+  }
+
+  async #dial({ text }) {
     try {
-      const address = await this.findAddress();
+      const address = await this.findAddress(text);
       const access = await this.findAccess(address);
       if (!this.#closed) this.#open(address, access);
     } catch (error) {
-      this.owner.lost(error.message, false);
-      this.#dialLater();
+      this.#choice.failed(error.message, !this.node);
+      this.owner.lost(this.#choice.summary, false);
+      const isOver = !this.node && this.#choice.isOver('NO_NODE');
+      if (isOver) this.#fail(new MeshError('NO_NODE', this.#choice.summary));
+      else if (!this.#closed) this.dial();
     }
+  }
+
+  /** Leave the node for another one, such as those at the addresses in `forward`. */
+  leave(reason, forward) {
+    if (this.isUp) this.#lose(this.#socket, reason, { forward });
   }
 
   /** Close the connection. With a reason the session ends; otherwise it can be resumed for a minute. */
@@ -85,12 +100,14 @@ export class Session {
   #open(address, access) {
     const socket = new Dealer({ ...SOCKET, ...curve(access), ipv6: address.includes('[') });
     const connection = { socket, address, ...access, nonce: randomBytes(16), theirs: null };
+    this.#choice.dialed(address);
+    this.#isVisit = this.#choice.isVisit && this.#token.length > 0;
     this.#socket = socket;
     this.#heardAt = Date.now();
     this.#watch(socket);
     socket.connect(address);
     this.#put(this.#hello(connection, NOTHING));
-    this.#timer = setInterval(() => this.#tick(socket), PING_EVERY / 2);
+    this.#timer = setTimeout(() => this.#lose(socket, 'it does not answer'), this.#choice.patience(PATIENCE));
     this.#listen(connection);
   }
 
@@ -130,7 +147,7 @@ export class Session {
       case REFUSE: return this.#refused(connection, command);
       case WHO: return this.#lose(connection.socket, 'the node does not know this connection');
       case PING: return this.send([PONG, command[1]]);
-      case BYE: return this.#lose(connection.socket, `the node goes: ${command[1] ?? ''}`);
+      case BYE: return this.#left(connection, command);
       case UNKNOWN: return;
       default: return this.isUp && this.owner.heard(command, envelopes);
     }
@@ -145,9 +162,11 @@ export class Session {
   }
 
   #hello({ nonce, passwd }, proof, signature = NOTHING) {
+    const [boot, have] = this.#isVisit ? [0, 0] : [this.node?.boot ?? 0, this.have];
+    const home = this.name.split('/')[2] ?? '';
     return [
       HELLO, VERSIONS, 'client', '', nonce, proof, null, this.client, this.number, this.stream, this.#token,
-      this.#boot, this.have, 1, signature, '', passwd, 0, this.key, NOTHING, SPEAKS, this.named,
+      boot, have, 1, signature, '', passwd, 0, this.key, NOTHING, SPEAKS, this.named, '', 0, home, this.attach,
     ];
   }
 
@@ -155,43 +174,60 @@ export class Session {
     const isElsewhere = !connection.keys && endpoint !== connection.address;
     if (isElsewhere) throw new Error(`${connection.address} says that it is ${endpoint}`);
     Object.assign(connection, { theirs: nonce, uuid: hex(uuid) });
-    const text = Buffer.from(`${wordsOf(connection, 'stream')}\0${connection.uuid}`);
-    const signature = sign(null, text, this.privateKey);
-    this.#put(this.#hello(connection, proofOf(connection, 'dialler'), signature));
+    this.#put(this.#hello(connection, proofOf(connection, 'dialler'), signStream(connection, this.privateKey)));
   }
 
-  #enter(connection, [, version, node, , proof = NOTHING, , , next = 1, name, token, maxContent, window, , signed, , , words = []]) {
-    if (connection.secret && !(isNoStranger(connection, proof) && hex(node[0]) === connection.uuid)) {
-      const code = connection.keys ? 'WRONG_SECRET' : 'BAD_COOKIE';
-      return this.#fail(new MeshError(code, `${connection.address} does not know what it should`));
-    }
-    if (connection.keys && !isSigned(connection, node[6], signed)) {
-      return this.#fail(new MeshError('WRONG_SIGNATURE', `${connection.address} did not sign with its key`));
-    }
-    if (connection.keys && !isKnown(connection.pins, node[1], node[6])) {
-      const help = `if it was made anew: mesh peer rm ${node[1]}; if not, somebody else may answer there`;
-      return this.#fail(new MeshError('OTHER_KEY', `${node[1]} has another key than at first: ${help}`));
-    }
-    if (!(version >= VERSIONS[0] && version <= VERSIONS[1])) {
-      return this.#fail(new MeshError('VERSION', `${node[1]} speaks wire version ${version}`));
-    }
-    Object.assign(this, { version, words });
-    const boot = Number(node[2]);
-    const anew = boot !== this.#boot || next <= this.have;
+  #enter(connection, welcome) {
+    const error = this.#objection(connection, welcome);
+    if (error) return this.#refused(connection, [REFUSE, error.code, error.message, '', true]);
+    const [, version, [id, nodeName, boot], , , , , next = 1, name, token, maxContent, window, nodes = []] = welcome;
+    const words = welcome[16] ?? [];
+    const [node, last] = [{ name: nodeName, uuid: hex(id), boot: Number(boot) }, this.node];
+    const hasMoved = last !== null && node.uuid !== last.uuid;
+    const anew = hasMoved || node.boot !== last?.boot || next <= this.have;
     const isElsewhere = anew || !this.have; // without ITEMS a restart cannot be detected
     if (anew) this.have = 0;
     const number = Number(name.slice(name.lastIndexOf('/') + 1));
-    Object.assign(this, { name, number, window, node: node[1], isUp: true, maxContent: Number(maxContent) });
-    this.#boot = boot;
+    Object.assign(this, { version, words, name, number, window, node, isUp: true, maxContent: Number(maxContent) });
     this.#token = token;
     this.#attempt = 0;
-    this.owner.welcomed(anew, isElsewhere);
+    this.#choice.welcomed(performance.now(), node.uuid, nodes);
+    clearTimeout(this.#timer);
+    this.#timer = setInterval(() => this.#tick(connection.socket), PING_EVERY / 2);
+    this.owner.welcomed({ anew, isElsewhere, from: hasMoved ? last.name : null });
   }
 
-  #refused({ socket }, [, code, reason, hint = '', final = false]) {
+  /** The error of a WELCOME that proves too little or is from another node than expected, or null. */
+  #objection(connection, [, version, [id, name, , , , , key = NOTHING], , proof = NOTHING, , , , , , , , , signed]) {
+    const { address, keys } = connection;
+    if (connection.secret && !(isNoStranger(connection, proof) && hex(id) === connection.uuid)) {
+      return new MeshError(keys ? 'WRONG_SECRET' : 'BAD_COOKIE', `${address} does not know what it should`);
+    }
+    if (keys && !isSigned(connection, key, signed)) {
+      return new MeshError('WRONG_SIGNATURE', `${address} did not sign with its key`);
+    }
+    if ((keys && !isKnown(connection.pins, name, key)) || !this.#choice.isKnownKey(hex(key))) {
+      const help = `if it was made anew: mesh peer rm ${name}; if not, somebody else may answer there`;
+      return new MeshError('OTHER_KEY', `${name} has another key than at first: ${help}`);
+    }
+    if (version >= VERSIONS[0] && version <= VERSIONS[1]) return null;
+    return new MeshError('VERSION', `${name} speaks wire version ${version}`);
+  }
+
+  #refused({ socket }, [, code, reason, hint = '', final = false, , , , , forward = [], retryMs = 0]) {
     const error = new MeshError(code, `${reason}. ${hint}`.trim());
-    if (final) this.#fail(error);
-    else this.#lose(socket, error.message);
+    if (!this.isUp) this.#choice.refused(performance.now(), forward, Number(retryMs));
+    if (!this.isUp) this.#choice.failed(error.message, final);
+    // A client that knows several nodes goes on with another one, unless its session is open elsewhere.
+    const goesOn = this.node && this.#choice.names.length > 1 && code !== 'SESSION_IN_USE';
+    if (final && !goesOn && this.#choice.isOver(code)) this.#fail(error);
+    else this.#lose(socket, error.message, { isRecorded: true });
+  }
+
+  #left({ socket }, [, reason = '', forward = []]) {
+    const isMoving = this.isUp && reason === 'draining' && this.words.includes('visits');
+    if (isMoving) this.owner.draining(forward);
+    else this.#lose(socket, `the node goes: ${reason}`);
   }
 
   #fail(error) {
@@ -202,31 +238,32 @@ export class Session {
   // --- keeping it --------------------------------------------------------------------------------
 
   #tick(socket) {
-    const silent = Date.now() - this.#heardAt;
-    if (silent > (this.isUp ? SILENCE : PATIENCE)) this.#lose(socket, 'silent');
+    if (Date.now() - this.#heardAt > SILENCE) this.#lose(socket, 'silent');
     else this.send([PING, 0]);
   }
 
-  #lose(socket, reason) {
+  #lose(socket, reason, { isRecorded = false, forward = null } = {}) {
     if (socket !== this.#socket || this.#closed) return;
     const wasUp = this.isUp;
     this.#hangUp();
-    this.owner.lost(reason, wasUp);
-    this.#dialLater();
+    if (wasUp) this.#choice.lost(performance.now(), forward);
+    else if (!isRecorded) this.#choice.failed(reason);
+    this.owner.lost(wasUp ? reason : this.#choice.summary, wasUp);
+    if (!this.#closed) this.dial();
   }
 
   #hangUp() {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer); // also ends an interval
     this.isUp = false;
     this.#outgoing = [];
     this.#socket?.close();
     this.#socket = null;
   }
 
-  /** Redial after 0.05 to 2 s, with a growing random delay, so that not all clients of a node dial at once. */
-  #dialLater() {
+  /** A growing random wait of 25 to 2000 ms, so that not all clients dial at once. */
+  #backoff() {
     const most = Math.min(2000, 50 * 2 ** this.#attempt++);
-    this.#timer = setTimeout(() => this.dial(), most * (0.5 + Math.random() / 2));
+    return most * (0.5 + Math.random() / 2);
   }
 
   #put(command, frames = []) {
@@ -244,34 +281,3 @@ export class Session {
     }
   }
 }
-
-/** The socket options for CURVE. */
-const curve = ({ keys }) =>
-  keys && { curveServerKey: keys.server, curvePublicKey: keys.public, curveSecretKey: keys.private };
-
-/** The text that `side` proves or signs. */
-function wordsOf({ keys, nonce, theirs, address }, side) {
-  const where = keys ? `curve ${keys.public} ${keys.server}` : address;
-  return ['heronry hello', side, hex(nonce), hex(theirs), where].join('\0');
-}
-
-const proofOf = (connection, side) => createHmac('sha256', connection.secret).update(wordsOf(connection, side)).digest();
-
-function isSigned(connection, key, signature) {
-  const der = Buffer.concat([ED25519, key]);
-  const text = Buffer.from(wordsOf(connection, 'listener'));
-  return verify(null, text, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature);
-}
-
-/** Create a key pair and its stream id, so that no other client can publish in the stream. */
-function newStream() {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const key = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32);
-  const stream = createHash('sha256').update('heronry stream').update(key).digest().subarray(0, 16);
-  return { privateKey, key, stream };
-}
-
-const isNoStranger = (connection, proof) =>
-  connection.theirs && proof.length === 32 && timingSafeEqual(proof, proofOf(connection, 'listener'));
-
-const hex = (data) => Buffer.from(data).toString('hex');

@@ -1,4 +1,7 @@
 // Subscribing: received messages that are not used up, and duplicates.
+import { Message, SUBSCRIBE } from './wire.js';
+
+const MASTERS = 64; // masters in SUBSCRIBE
 const RANGES = 1000; // ranges of a stream, and streams of a subscription, that are kept
 
 /** Messages, in order: `for await (const message of subscription)`. `lost` counts messages that were dropped because
@@ -8,6 +11,7 @@ export class Subscription {
   taken = 0; // items used up since the node began anew: its credit
   isReady = false; // confirmed by the node
 
+  #began = new Map(); // master -> first position of the subscription
   #items = []; // messages of each item that is not used up; `isOld`: from before the node began anew
   #inUse = null; // item of the last delivered message
   #places = new Map(); // master -> twice its last position, plus 1 if that position is passed
@@ -21,10 +25,28 @@ export class Subscription {
     this.#owner = owner;
   }
 
+  /** SUBSCRIBE. `isMoving`: other nodes may hold messages, so the position in each master's log is included. */
+  command(request, { isResumed = false, isMoving = false } = {}) {
+    const { number, query, initial } = this;
+    const more = isMoving ? ['', 0, this.#since()] : [];
+    return [SUBSCRIBE, request, number, query, initial, isResumed, ...more];
+  }
+
+  /** Handle the REPLY to the first SUBSCRIBE, with the position in each master's log at which it began. */
+  confirmed({ since = [] }) {
+    this.isReady = true;
+    for (const [master, place] of since) this.#began.set(Buffer.from(master).toString('hex'), BigInt(place) + 1n);
+  }
+
+  #since() {
+    const seen = [...this.#places].filter(([, place]) => place > 1n).map(([master, place]) => [master, place / 2n]);
+    return [...new Map([...this.#began, ...seen])].slice(-MASTERS).map(([m, place]) => [Buffer.from(m, 'hex'), place]);
+  }
+
   /** Handle an item: the messages of an envelope for this subscription. */
   arrived(messages, master, position) {
     const tooLate = new Set();
-    const fresh = messages.filter((message) => this.#isNews(message, master, tooLate));
+    const fresh = messages.map((message) => this.#news(message, master, tooLate)).filter(Boolean);
     // An envelope at a passed position is resent after a crash. Its new messages were dropped before, and would now
     // be out of order.
     const isPassed = this.#hasPassed(master, position, messages[0]) && this.number > 0; // the inbox is exempt
@@ -102,7 +124,8 @@ export class Subscription {
     return message?.persistent && place > 0n && place < last;
   }
 
-  #isNews(message, master, tooLate) {
+  /** The message, or a copy that is marked as late; null for a duplicate. */
+  #news(message, master, tooLate) {
     const { stream, domain, number, persistent, state } = message;
     const name = `${stream}/${domain}`;
     const seen = this.#seen.get(name) ?? new Seen();
@@ -113,10 +136,12 @@ export class Subscription {
     // direct message may be new; others are too late. An older retained value is never new, except that a new
     // subscription gets retained values in any order.
     const isBehind = number < (seen.highest.get(master) ?? 0) && state !== 'ERASED' && this.number > 0;
-    if (isBehind && state === 'INITIAL' && this.isReady) return false;
-    if (isBehind && state !== 'INITIAL' && !persistent) tooLate.add(message);
+    if (isBehind && state === 'INITIAL' && this.isReady) return null;
+    const isLate = number < seen.top && state !== 'INITIAL' && this.number > 0;
+    const news = isLate ? message.as(Message, { late: true }) : message;
+    if (isBehind && state !== 'INITIAL' && !persistent) tooLate.add(news);
     seen.highest.set(master, Math.max(number, seen.highest.get(master) ?? 0));
-    return seen.add(number);
+    return seen.add(number) ? news : null;
   }
 }
 
@@ -124,6 +149,11 @@ export class Subscription {
 class Seen {
   highest = new Map(); // master -> number
   #ranges = []; // [first, last], growing
+
+  /** The highest number, of any master. */
+  get top() {
+    return this.#ranges.at(-1)?.[1] ?? 0;
+  }
 
   /** Add a number. Return false if it was known. */
   add(number) {

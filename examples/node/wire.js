@@ -10,16 +10,17 @@ const HEARD = new Set([CHALLENGE, WELCOME, REFUSE, WHO, PING, PONG, BYE, ANSWERS
 export const VERSIONS = [1, 2]; // oldest and newest wire version of this client
 
 export const PERSISTENT = 1, LOCAL_ONLY = 2, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags
-export const RESENT = 256, REQUEST = 4096; // flags of messages to addresses
+export const RESENT = 256, EVERY = 512, REQUEST = 4096, ONE_SESSION = 131_072;
 export const SENDS = 'address/'; // domain of messages to addresses
+export const PUTS = 'queue/'; // first level of a queue's domain and destination
 
 export const MIB = 2 ** 20;
 export const ENVELOPE_MESSAGES = 2000;
 export const ENVELOPE_BYTES = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** The first frame of a message. All its numbers are below 2³². */
-export const pack = (command) => bytes(encode(command));
+/** The first frame of a message. Inside its fields, numbers of more than 32 bits are BigInts. */
+export const pack = (command) => packTimes(command);
 
 /** UNKNOWN, for a command of a later release, with its first field if that is small. */
 export function packUnknown([tag, field = null]) {
@@ -62,7 +63,7 @@ export function packProperties({ headers = [], expires = null, priority = 5, cod
 }
 
 /** Encode messages of one stream, numbered from `first`: {frames, bodyFrames, bytes}. */
-export function sealEnvelope({ stream, domain, first, low, flags, to, messages }) {
+export function sealEnvelope({ stream, domain, first, low, flags, to, put = null, messages }) {
   const keys = [...new Set(messages.map((message) => message.key))];
   const rows = new Map(keys.map((key, row) => [key, row]));
   const sizes = messages.map(({ properties, content }) => properties.length + content.length);
@@ -74,7 +75,7 @@ export function sealEnvelope({ stream, domain, first, low, flags, to, messages }
     keys.length > 1 ? column16(messages.map(({ key }) => rows.get(key))) : NOTHING,
     props.some(Boolean) ? column32(props) : 0,
     flags, low, '', 0, expiries.length ? nanoseconds(new Date(Math.min(...expiries))) : 0,
-    [], [], ...(to ? [to] : []),
+    [], [], ...(to ? [to] : []), ...(put ? [put] : []),
   ]);
   const body = Buffer.concat(messages.flatMap(({ properties, content }) => [properties, content]));
   const chunks = [];
@@ -120,13 +121,14 @@ function readProperties(data) {
 }
 
 /** A received message. `content` is a Buffer, `isText` whether it was published as a string; `state` is OK, INITIAL
- *  or ERASED. */
+ *  or ERASED; `late` whether a newer message of its publisher and domain arrived before. */
 export class Message {
   constructor(envelope, number, key, content, headers, expires, priority, code, isText) {
     const { stream, domain, flags, sender, sent, to, route } = envelope;
     Object.assign(this, { key, domain, content, isText, headers, sender, sent, expires, priority, to, route });
     this.id = domain ? `${stream}/${domain}:${number}` : `${stream}:${number}`;
     this.persistent = Boolean(flags & PERSISTENT);
+    this.late = false;
     this.state = flags & ERASED ? 'ERASED' : flags & INITIAL ? 'INITIAL' : 'OK';
     Object.defineProperties(this, {
       stream: { value: stream },
@@ -134,6 +136,11 @@ export class Message {
       code: { value: code }, // of a reply that is a refusal
       isRequest: { value: Boolean(flags & REQUEST) },
     });
+  }
+
+  /** Return a copy of the class `kind`, with more fields. */
+  as(kind, fields) {
+    return Object.assign(Object.create(kind.prototype, Object.getOwnPropertyDescriptors(this)), fields);
   }
 
   get text() {
@@ -151,10 +158,10 @@ export class Message {
 const bytes = (view) => Buffer.from(view.buffer, view.byteOffset, view.length);
 const read = (frame) => decode(frame, { useBigInt64: true });
 
-/** An array that may hold times: with `useBigInt64` every integer from 2³² up must be a BigInt. */
+/** An array that may hold times: with `useBigInt64` every integer of more than 32 bits must be a BigInt. */
 const packTimes = (fields) =>
   bytes(encode(fields.map((field) => (isLarge(field) ? BigInt(field) : field)), { useBigInt64: true }));
-const isLarge = (field) => typeof field === 'number' && field >= 2 ** 32;
+const isLarge = (field) => typeof field === 'number' && (field >= 2 ** 32 || field < -(2 ** 31));
 
 function column16(numbers) {
   const column = Buffer.alloc(2 * numbers.length);
@@ -174,3 +181,13 @@ const entry32 = (column, i) => (column instanceof Uint8Array ? bytes(column).rea
 /** The places that a column names in an envelope of `count` messages. An empty column names all. */
 export const places = (column, count) =>
   Array.from({ length: column.length ? column.length / 2 : count }, (_, i) => (column.length ? entry16(column, i) : i));
+
+/** Ranges of numbers: first, last, first, last, … */
+export function rangesOf(numbers) {
+  const ranges = [];
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    if (ranges.at(-1) === number - 1) ranges[ranges.length - 1] = number;
+    else ranges.push(number, number);
+  }
+  return ranges;
+}

@@ -10,8 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import zmq
+
 from mesh.client.message import Message
 from mesh.sync import Subscription
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import read, write
 from tests.mesh.running import LIMIT, RunningNode
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +125,51 @@ def taken(subscription: Subscription, count: int) -> list[Message]:
         messages += batch
     assert len(messages) == count
     return messages
+
+
+class FakeNode:
+    """A node that sends WELCOME with a given version of the wire, and then the frames of the test."""
+
+    def __init__(
+        self, path: Path, version: int = 2, name: str = "heron", speaks: tuple[str, ...] = ()
+    ) -> None:
+        self.address = f"ipc://{path}"
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.linger = 0
+        self._socket.bind(self.address)
+        self.uuid = name[0].encode() * 16
+        self.hello, _ = self.receive()
+        welcome = c.Welcome(
+            version,
+            c.Introduction(self.uuid, name, 1, ""),
+            "",
+            session="/node/heron/client/joe/session/1",
+            token=b"t",
+            max_content=9,
+            window=(2**20, 9),
+            speaks=speaks,
+        )
+        self.say(*write(welcome))
+
+    def say(self, *frames: bytes) -> None:
+        self._socket.send_multipart([self._who, *frames])
+
+    def receive(self) -> tuple[c.Command, list[Envelope]]:
+        assert self._socket.poll(int(2000 * LIMIT)), "the client sends nothing"
+        self._who, *frames = self._socket.recv_multipart()
+        return read(frames)
+
+    def until(self, last: c.Command) -> list[c.Command]:
+        """Return the commands that arrive, up to `last`."""
+        said: list[c.Command] = []
+        while last not in said:
+            said.append(self.receive()[0])
+        return said
+
+    def close(self) -> None:
+        self._socket.close()
+        self._context.term()
 
 
 class Wire:

@@ -1,4 +1,4 @@
-"""The client in examples/node, written from docs/wire.md alone, keeps the promises of the page."""
+"""The client in examples/node keeps the promises of docs/wire.md."""
 
 import hashlib
 import os

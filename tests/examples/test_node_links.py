@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zmq
 from msgspec.structs import replace
 
 import mesh.sync
 from mesh.wire import commands as c
 from mesh.wire.codec import pack
-from mesh.wire.frames import read, write
-from tests.examples.nodejs import EXAMPLE, Program, Wire, demo, program, taken
+from mesh.wire.frames import write
+from tests.examples.nodejs import EXAMPLE, FakeNode, Program, Wire, demo, program, taken
 from tests.mesh.running import LIMIT, RunningNode, environment, running
 from tests.mesh.security.keyed import mesh_file, user
 
@@ -176,45 +175,6 @@ def test_a_new_connection_to_the_same_node_goes_on_where_the_old_one_ended(
     finally:
         wire.close()
     assert [message.content for message in back] == [b"%d" % i for i in range(2000)]
-
-
-class FakeNode:
-    """A node that sends WELCOME with a given version of the wire, and then the frames of the test."""
-
-    def __init__(self, path: Path, version: int) -> None:
-        self.address = f"ipc://{path}"
-        self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.ROUTER)
-        self._socket.linger = 0
-        self._socket.bind(self.address)
-        node = c.Introduction(b"u" * 16, "heron", 1, "")
-        self._who, self.hello = self._hears()
-        self.say(
-            *write(
-                c.Welcome(
-                    version, node, "", session="/node/heron/client/joe/session/1", token=b"t", max_content=9
-                )
-            )
-        )
-
-    def say(self, *frames: bytes) -> None:
-        self._socket.send_multipart([self._who, *frames])
-
-    def _hears(self) -> tuple[bytes, c.Command]:
-        assert self._socket.poll(int(2000 * LIMIT)), "it says nothing"
-        who, *frames = self._socket.recv_multipart()
-        return who, read(frames)[0]
-
-    def until(self, last: c.Command) -> list[c.Command]:
-        """Return the commands that arrive, up to `last`."""
-        said: list[c.Command] = []
-        while last not in said:
-            said.append(self._hears()[1])
-        return said
-
-    def close(self) -> None:
-        self._socket.close()
-        self._context.term()
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
