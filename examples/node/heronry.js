@@ -3,9 +3,10 @@ import { EventEmitter } from 'node:events';
 import { Calls } from './calls.js';
 import { Consumers } from './consumers.js';
 import { Departing } from './departing.js';
-import { check, directly, messageOf, query } from './messages.js';
+import { check, directly, intoQueue, messageOf, query } from './messages.js';
 import { findAccess, findNode } from './nodes.js';
 import { Publisher } from './publisher.js';
+import { Consumer } from './queues.js';
 import { REPLIES, Requests, Service } from './services.js';
 import { MeshError, Session } from './session.js';
 import { Subscription } from './subscription.js';
@@ -125,6 +126,12 @@ export class Client extends EventEmitter {
     return this.#publish(options.key ?? '', content, directly(to, options), options);
   }
 
+  /** Put a message into a queue. `delay`: s before its first delivery; `group`: its messages go to one consumer at a
+   *  time, in order. Resolves as `publish` does. */
+  async put(queue, content, options = {}) {
+    return this.#publish(options.key ?? '', content, intoQueue(queue, options), { ...options, priority: 5 });
+  }
+
   /** Erase a topic and its retained value. Resolves with the erased keys. */
   async erase(key, { domain = '' } = {}) {
     await this.#publisher.flush(); // includes earlier messages
@@ -132,9 +139,9 @@ export class Client extends EventEmitter {
     return value.erased;
   }
 
-  #publish(key, content, { to, domain, flags, feature = '' }, own) {
+  #publish(key, content, { to, domain, flags, put = null, feature = '' }, own) {
     if (feature) this.#require(feature);
-    return this.#publisher.publish(this.#message(key, content, to, own), domain, flags, to);
+    return this.#publisher.publish(this.#message(key, content, to, own), domain, flags, to, { put });
   }
 
   #message(key, content, to, own) {
@@ -142,7 +149,7 @@ export class Client extends EventEmitter {
     return messageOf(key, content, to, own, this.#session.maxContent);
   }
 
-  // --- services ----------------------------------------------------------------------------------
+  // --- services and queues -----------------------------------------------------------------------
 
   /** Resolves with the reply of one server of the address. Rejects with a MeshError for a refusal; its `code` is from
    *  the server or from the mesh (NO_HANDLERS, HANDLER_LOST, TIMEOUT, …). `timeout` is in seconds. */
@@ -159,6 +166,14 @@ export class Client extends EventEmitter {
     const service = new Service(this.#session, ++this.#numbers, address, handler, credit, localOnly);
     await this.#consumers.open(service);
     return { close: () => this.#consumers.close(service) };
+  }
+
+  /** Consume from a queue: see `Consumer`. At most `prefetch` messages are unsettled, and 1,000. */
+  async consume(queue, { prefetch, selector } = {}) {
+    this.#require('queues');
+    const leave = (consumer) => this.#consumers.close(consumer);
+    const terms = { prefetch, selector };
+    return this.#consumers.open(new Consumer(this.#session, this.#calls, ++this.#numbers, queue, terms, leave));
   }
 
   #require(feature) {

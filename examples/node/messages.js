@@ -1,6 +1,6 @@
 // Messages and queries, made from the arguments of a program.
 import { MeshError } from './handshake.js';
-import { FORCE_QUEUING, PERSISTENT, SENDS, packProperties } from './wire.js';
+import { FORCE_QUEUING, PERSISTENT, PUTS, SENDS, packProperties } from './wire.js';
 
 const LONGEST_KEY = 512; // characters of a key or destination
 const LARGEST_PROPERTIES = 65_536; // bytes
@@ -34,6 +34,12 @@ export function directly(destination, { domain = '', persistent, forceQueuing })
   const flags = (persistent ? PERSISTENT : 0) + (forceQueuing ? FORCE_QUEUING : 0);
   const isAddress = !/^(client\/|\/)/.test(to);
   return isAddress ? { to, domain: SENDS, flags, feature: 'services' } : { to, domain, flags, feature: '' };
+}
+
+/** The envelope of a message into a queue, as in `directly`. */
+export function intoQueue(queue, { persistent = true, priority = 5, delay = 0, group = '' }) {
+  const put = [priority, Math.ceil(1000 * delay), group];
+  return { to: PUTS + queue, domain: PUTS + queue, flags: persistent ? PERSISTENT : 0, put, feature: 'queues' };
 }
 
 /** Return the name as nodes know it: client/joe/1 is short for client/joe/session/1. */
