@@ -110,8 +110,9 @@ export class Client extends EventEmitter {
   }
 
   /** Send to a session or client, such as client/joe or /node/heron/client/joe/1, or to one server of an
-   *  address, such as calc/sum. For an array of destinations, resolves with {destination, answer, error} of each:
-   *  either `answer` or `error` is null. */
+   *  address, such as calc/sum. `delivery` is 'one' or 'all': of the servers of an address (default: one), or of the
+   *  sessions of a client (default: all). For an array of destinations, resolves with {destination, answer, error} of
+   *  each: either `answer` or `error` is null. */
   async send(destination, content, options = {}) {
     if (!Array.isArray(destination)) return this.#sendOne(destination, content, options);
     const sent = await Promise.allSettled(destination.map((to) => this.#sendOne(to, content, options)));

@@ -1,6 +1,6 @@
 // Messages and queries, made from the arguments of a program.
 import { MeshError } from './handshake.js';
-import { FORCE_QUEUING, PERSISTENT, PUTS, SENDS, packProperties } from './wire.js';
+import { EVERY, FORCE_QUEUING, ONE_SESSION, PERSISTENT, PUTS, SENDS, packProperties } from './wire.js';
 
 const LONGEST_KEY = 512; // characters of a key or destination
 const LARGEST_PROPERTIES = 65_536; // bytes
@@ -29,11 +29,15 @@ export function messageOf(key, content, to, { headers = [], expiry = 0, priority
 }
 
 /** The envelope of a message to `destination`: {to, domain, flags, feature}, where `feature` is needed of the node. */
-export function directly(destination, { domain = '', persistent, forceQueuing }) {
+export function directly(destination, { domain = '', persistent, forceQueuing, delivery = '' }) {
+  check(['', 'one', 'all'].includes(delivery), 'BAD_ARGUMENT', `delivery is 'one' or 'all', not '${delivery}'`);
   const to = sessionName(destination);
   const flags = (persistent ? PERSISTENT : 0) + (forceQueuing ? FORCE_QUEUING : 0);
-  const isAddress = !/^(client\/|\/)/.test(to);
-  return isAddress ? { to, domain: SENDS, flags, feature: 'services' } : { to, domain, flags, feature: '' };
+  if (!/^(client\/|\/)/.test(to)) {
+    return { to, domain: SENDS, flags: flags + (delivery === 'all' ? EVERY : 0), feature: 'services' };
+  }
+  const isToOne = delivery === 'one' && !/\/session\/[^/]+$/.test(to);
+  return isToOne ? { to, domain, flags: flags + ONE_SESSION, feature: 'direct' } : { to, domain, flags, feature: '' };
 }
 
 /** The envelope of a message into a queue, as in `directly`. */

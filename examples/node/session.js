@@ -16,7 +16,7 @@ const PING_EVERY = 2000; // ms
 const SILENCE = 6000; // ms after which a silent node is dropped
 const PATIENCE = 5000; // ms for a handshake, at most
 const NOTHING = Buffer.alloc(0);
-const SPEAKS = ['services', 'queues', 'durable', 'visits'];
+const SPEAKS = ['services', 'queues', 'durable', 'direct', 'visits'];
 
 const SOCKET = {
   reconnectInterval: 2 ** 30, // this file redials, with a new socket for each connection

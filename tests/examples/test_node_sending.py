@@ -260,3 +260,25 @@ def test_what_waits_for_a_master_that_is_away_is_answered_twice(rules: tuple[str
             with mesh.sync.connect("frodo", environ=frodo.environ) as m:
                 assert m.get("sport", domain="NEWS")[0].content == b"19"
         assert finals == [["OK", id] for id in ids]
+
+
+def test_a_message_for_one_session_reaches_exactly_one(node: RunningNode, m: mesh.sync.Client) -> None:
+    text = """
+        const joined = await Promise.all([1, 2].map((session) => connect({ name: 'pair', session })));
+        const received = [];
+        for (const mesh of joined) {
+          const inbox = await mesh.inbox();
+          (async () => { for await (const { text } of inbox) received.push(text); })();
+        }
+        const mesh = await connect();
+        const sent = [mesh.send('client/pair', 'one', { delivery: 'one' }), mesh.send('client/pair', 'all')];
+        say((await Promise.all(sent)).map(({ matched }) => matched));
+        await mesh.send('client/pair', 'x', { delivery: 'some' }).catch((error) => say(error.code));
+        while (received.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+        for (const each of [mesh, ...joined]) await each.close();
+        say(received.sort());
+    """
+    with program(text, node) as js:
+        assert js.heard() == [1, 2]
+        assert js.heard() == "BAD_ARGUMENT"
+        assert js.heard() == ["all", "all", "one"]
