@@ -43,6 +43,7 @@ class Visits:
         self._verify = verify
         self._known = Bounded[bytes, Certificate](most)
         self._guests = Bounded[tuple[str, bytes], Certificate](most)  # by session and node; any attach
+        self._streams = Bounded[str, bytes](most)  # by session
 
     def __len__(self) -> int:
         return len(self._known)
@@ -55,6 +56,11 @@ class Visits:
         """Return whether a certificate proves that the session is at the node."""
         known = self._known.get(stream)
         return known is not None and known.node == node
+
+    def of_session(self, session: str) -> Certificate | None:
+        """Return the certificate that counts for a session, by its name."""
+        known = self._known.get(self._streams.get(session, b""))
+        return known if known is not None and known.session == session else None
 
     def vouch(self, stream: bytes, sender: str, node: bytes) -> bool:
         """Return whether the node may send messages of this stream with this session as the sender."""
@@ -107,6 +113,7 @@ class Visits:
         if compare(certificate.attach, known.attach if known is not None else 0) is not Standing.NEWER:
             return Standing.OUTDATED  # also another certificate with the same number
         self._known.keep(stream, certificate)
+        self._streams.keep(certificate.session, stream)
         return Standing.NEWER
 
 

@@ -1,12 +1,13 @@
 """Finds the connected sessions that an XPath selects, at all nodes that can be asked."""
 
 # Law 1: at most MOST sessions are returned; `too_many` says that more match.
-# Law 2: a node answers for its own sessions, and for those of nodes that the asking node cannot ask itself.
+# Law 2: a node answers for its own sessions, for those that visit it by their certificates, and for those at
+#        nodes that the asking node cannot ask itself.
 # Law 3: a node that cannot answer is named in `missing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -125,6 +126,11 @@ class ClientFinder(Component):
         then_all = partial(self._came, own, older, names, able, then)
         self._questions.ask_all(able.values(), further, ClientRows, then_all, min(CONFIRM, ask.within))
 
+    def _is_visit(self, uuid: bytes, asked: Container[bytes], session: str) -> bool:
+        """Return whether a certificate proves that a session visits the node `uuid`, or one not `asked`."""
+        certificate = self._context.visits.of_session(session)
+        return certificate is not None and (certificate.node == uuid or certificate.node not in asked)
+
     def _came(
         self,
         own: Sequence[str],
@@ -141,7 +147,8 @@ class ClientFinder(Component):
             if told.code:
                 away.add(node)
                 continue
-            found |= dict.fromkeys(believed(node, told.value.clients, names))
+            is_visit = partial(self._is_visit, uuid, peers)
+            found |= dict.fromkeys(believed(node, told.value.clients, names, is_visit))
             away |= {name[:64] for name in told.value.missing[:NAMES] if name not in names}
             is_cut |= told.value.too_many
         rows = rows_of(found, away)
@@ -152,15 +159,21 @@ def _is_able(peer: Peer) -> bool:
     return peer.data is None or DIRECT in peer.data.speaks
 
 
-def believed(node: str, clients: Sequence[str], asked: Collection[str]) -> Iterator[str]:
-    """Yield the sessions for which a node may answer: its own, and those at nodes that are not `asked`."""
+def believed(
+    node: str, clients: Sequence[str], asked: Collection[str], is_visit: Callable[[str], bool]
+) -> Iterator[str]:
+    """Yield the sessions for which a node may answer: its own, its visitors, and those not at `asked` nodes.
+
+    `is_visit(session)` returns whether the session visits that node, or one that is not asked.
+    """
     for text in clients[: MOST + 1]:
         try:
             name = SessionName.parse(text)
         except BadName:
             continue
-        is_its = name.node == node or (name.node is not None and name.node not in asked)
-        if is_its and name.session is not None and name.site is None:
+        if name.session is None or name.node is None or name.site is not None:
+            continue
+        if name.node == node or name.node not in asked or is_visit(text):
             yield text
 
 

@@ -33,6 +33,16 @@ def test_law_1_the_highest_attach_number_counts() -> None:
     assert visits.has_left(KEY.id, STORK) and not visits.has_left(KEY.id, HERON)
 
 
+def test_a_session_is_found_by_its_name() -> None:
+    visits = Visits(verify)
+    assert visits.of_session(JOE) is None
+    visits.observe(certificate(2))
+    visits.observe(certificate(1, HERON))
+    assert visits.of_session(JOE) == certificate(2) and visits.of_session(ANN) is None
+    visits.observe(certificate(3, HERON, ANN))  # the same stream in a session with another name
+    assert visits.of_session(JOE) is None and visits.of_session(ANN) == certificate(3, HERON, ANN)
+
+
 def test_of_two_certificates_with_one_number_the_first_counts() -> None:
     visits = Visits(verify)
     visits.observe(certificate(2))

@@ -106,6 +106,9 @@ def test_A22_A23_A26_the_name_still_names_the_home_and_all_sessions_of_a_client_
             assert (await bob.send(joe.name, b"A22")).matched == 1
             assert (await ann.send(joe.name, b"A23", domain="NEWS")).matched == 1
             assert await contents(inbox, 2) == {bob.name: [b"A22"], ann.name: [b"A23"]}
+            [found] = await bob.send(["xpath://client[@name='joe']"], b"by XPath")
+            assert (found.destination, found.error) == (joe.name, None)
+            assert await contents(inbox, 1) == {bob.name: [b"by XPath"]}
             async with connected(heron, "heron", client="joe", session=2) as other, other.inbox() as second:
                 assert (await bob.send(CLIENT, b"both")).matched == 2
                 assert (await bob.send(other.name, b"two")).matched == 1

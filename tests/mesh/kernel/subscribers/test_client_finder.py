@@ -1,5 +1,8 @@
 """Sessions that an XPath selects, at all nodes, on simulated nodes."""
 
+import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +11,7 @@ from mesh.kernel.subscribers import client_finder
 from mesh.kernel.subscribers.client_finder import ClientFinder, believed, rows_of
 from mesh.mapping.cost import MOST as VISITS
 from tests.mesh.kernel.masters import cluster
+from tests.mesh.kernel.subscribers.moves import Moves, Scenario
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
@@ -31,6 +35,43 @@ def test_sessions_at_all_nodes_are_found_and_those_that_left_are_not() -> None:
         ("//client[@name='nobody']", []),
     ):
         assert ann.call("clients", xpath=xpath) == {"clients": found, "too_many": False, "missing": []}
+
+
+def test_a_session_that_visits_another_node_is_found_there(play: Callable[[Scenario], None]) -> None:
+    async def scenario(it: Moves) -> None:
+        it.visit("stork")
+        await it.m.pass_time(5)
+        sending = asyncio.create_task(it.publishers["ibis"].send(["xpath:" + JOE], b"x"))
+        asking = asyncio.create_task(it.publishers["stork"].call("clients", xpath=JOE))
+        await it.m.pass_time(5)
+        assert (it.home, [each.destination for each in sending.result()]) == ("stork", [it.joe.name])
+        assert asking.result() == rows(it.joe.name)
+        parts = {name: node.core.parts for name, node in it.m._nodes.items()}
+        is_at = partial(parts["ibis"].client_finder._is_visit, asked=parts["ibis"].neighbours.peers)
+        at = {name: is_at(of.context.me.uuid, session=it.joe.name) for name, of in parts.items()}
+        assert at == {"heron": False, "stork": True, "ibis": False}, "only stork may answer for joe"
+        assert it.direct == ["x"]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("links", ["any", "configured"])
+def test_a_node_without_a_link_to_the_visited_one_finds_the_session(links: str) -> None:
+    row, net = ["heron", "frodo", "bilbo", "egret"], SimNetwork()
+    around = {name: row[max(0, n - 1) : n + 2] for n, name in enumerate(row)}
+    nodes = {name: net.node(name, *row[:1], known=around[name], links=links) for name in row}
+    joe = client_of(nodes["heron"], "joe", session=1, others=[nodes["egret"].ipc])
+    ann = client_of(nodes["frodo"], "ann", session=1)
+    net.run(5)
+    joe.move(nodes["egret"].ipc)
+    joe.connected()
+    net.run(5)
+    assert not len(nodes["frodo"].core.parts.context.visits)
+    assert ann.call("clients", xpath=JOE) == rows("/node/heron/client/joe/session/1")
+
+
+def rows(*clients: str) -> dict[str, object]:
+    return {"clients": list(clients), "too_many": False, "missing": []}
 
 
 def test_a_chain_is_asked_from_one_end_to_the_other() -> None:
@@ -85,6 +126,8 @@ def test_a_node_answers_only_for_its_own_sessions_and_those_behind_it() -> None:
         "/site/NYC/node/frodo/client/joe/session/1",
         "nonsense",
     ]
-    assert list(believed("frodo", said, {"frodo", "heron"})) == said[:2]
-    rows = rows_of([*"cba", "a"], ["z", "y", "z"])
-    assert (rows.clients[:1], rows.missing, rows.too_many) == (["a"], ["y", "z"], False)
+    asked = {"frodo", "heron"}
+    assert list(believed("frodo", said, asked, lambda _: False)) == said[:2]
+    assert list(believed("frodo", said, asked, lambda _: True)) == said[:3], "heron's session visits frodo"
+    few = rows_of([*"cba", "a"], ["z", "y", "z"])
+    assert (few.clients[:1], few.missing, few.too_many) == (["a"], ["y", "z"], False)
