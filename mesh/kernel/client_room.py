@@ -14,6 +14,7 @@ from heapq import nlargest
 from msgspec.structs import replace
 
 from mesh.dialable import is_loopback
+from mesh.errors import LocalError
 from mesh.flow.rendezvous import ranked
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.conn import Conn
@@ -22,10 +23,12 @@ from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.states.gossiping import Gossiping
 from mesh.kernel.status import address_of
+from mesh.kernel.subscribers.session import Session
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.printable import count
 from mesh.wire.commands import Hello, Introduction, Refuse
 from mesh.wire.limits import OPERATOR
+from mesh.wire.limits import VISITS as CAN_MOVE
 
 RESERVE = 8  # connections beyond a limit, for local operators
 OFFERED = 8  # nodes in a WELCOME or REFUSE
@@ -99,6 +102,17 @@ class ClientRoom(Component):
         text = f"{self._context.me.name} admits at most {VISITS} new clients a second, and more are arriving"
         hint = f"The client dials again after {wait:.1f} s."
         return Refuse("NODE_BUSY", text, hint, retry_ms=max(1, round(1000 * wait)))
+
+    def check_new_service(self, conn: Conn, session: Session) -> None:
+        """Check that a client may begin to serve an address. Raises: LocalError if the client is to leave."""
+        can_move = CAN_MOVE in conn.speaks and not (conn.within or session.is_operator)
+        if not (self._context.leaving.is_on and can_move):
+            return
+        others = self.others(conn, session.stream)
+        if others:
+            what = f"{self._context.me.name} is being drained, and accepts no new services."
+            hint = f"Dial {others[0].name}: {others[0].address}."
+            raise LocalError(what, hint=hint, code="NODE_DRAINING")
 
     def enter(self, conn: Conn) -> None:
         """Count the connection of an admitted client."""

@@ -162,7 +162,8 @@ class Parts(Foundation):
                 inboxes, remote_inboxes, collecting, last_values, finder, routes, first, resuming,
                 subscribing, publishing, clients,
                 refilling, self.authors, self.shared, self.weights, ruling, inheriting, standby, strata,
-                reparenting, trees, admission, room, status, Consuming(context), presence, members,
+                reparenting, trees, admission, room, status, Consuming(context, room.check_new_service),
+                presence, members,
                 *(component for feature in self._features for component in feature.components),
                 Verbs(context, wanted), self.reception, holdings, questions,
             )

@@ -32,7 +32,8 @@ REFUSE = {
     "BAD_TOKEN": "The client has no valid token for the session.",
     "SESSION_IN_USE": "Another client that is connected has this well-known session.",
     "TOO_MANY_SESSIONS": f"The node ({SESSIONS:,} by default) or the key has reached its limit of sessions.",
-    "NODE_DRAINING": "The node is being drained with its clients, and accepts no new ones.",
+    "NODE_DRAINING": "The node is being drained with its clients, and accepts no new clients and services: "
+    "a client repeats CONSUME each second, and at its next node.",
     "NODE_FULL": "The node, or its dialed address, has reached its limit of connections of clients.",
     "NODE_BUSY": f"More than {VISITS} new clients arrived within a second.",
     "TOO_MANY_CONNECTIONS": "The key has reached its limit of connections.",

@@ -1,6 +1,8 @@
 """Commands to the node that wait for their replies, even across reconnects."""
 
 # Law 1: at most UNDER_WAY calls are in flight at once. Later ones wait here, in order.
+# Law 2: a command is sent once on a connection, except a CONSUME that a drained node refuses: it is repeated
+#        there each REPEAT seconds, in case the drain is canceled, and at the next node.
 
 from __future__ import annotations
 
@@ -17,6 +19,8 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
 UNDER_WAY = 256  # calls in flight
+REPEAT = 1.0  # s
+NODE_DRAINING = "NODE_DRAINING"
 
 ReplyPart = tuple[Any, list[Envelope]]  # value and envelopes of a reply's part
 
@@ -30,6 +34,7 @@ class Pending(Struct, eq=False):
     then: Callable[[], None] | None = None  # called before the promise resolves
     alarm: Alarm | None = None
     parts: list[ReplyPart] = []
+    sent_on: int = 0  # the connection on which it was sent last
     refused: Callable[[MeshError], None] | None = None  # called before the promise fails
 
 
@@ -69,12 +74,18 @@ class Calls:
         self._pending: dict[int, Pending] = {}
         self._calling: set[int] = set()  # numbers of calls in flight
         self._waiting: dict[int, Pending] = {}  # calls that are not sent yet
+        self._deferred: dict[int, Alarm] = {}  # refused by a drained node
         self._request = 0
         self._closed: MeshError | None = None
 
     @property
     def count(self) -> int:
         return len(self._pending)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if no command waits for a reply of the present node."""
+        return len(self._pending) == len(self._deferred)
 
     def send_with_timeout(
         self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None
@@ -100,7 +111,8 @@ class Calls:
     def _send(self, pending: Pending) -> None:
         if isinstance(pending.command, c.Call):
             self._calling.add(pending.request)
-        self._line.send_command(pending.command)
+        if self._line.send_command(pending.command):
+            pending.sent_on = self._line.key
 
     def send_command(
         self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None
@@ -123,6 +135,8 @@ class Calls:
         self._calling.discard(pending.request)
         if pending.alarm is not None:
             pending.alarm.cancel()
+        if (deferred := self._deferred.pop(pending.request, None)) is not None:
+            deferred.cancel()
         while self._waiting and len(self._calling) < UNDER_WAY and self._closed is None:
             self._send(self._waiting.pop(next(iter(self._waiting))))
 
@@ -144,7 +158,9 @@ class Calls:
         if pending is None:
             return
         pending.parts.append((reply.value, envelopes))
-        if reply.code:
+        if reply.code == NODE_DRAINING and isinstance(pending.command, c.Consume):
+            self._defer(pending)
+        elif reply.code:
             self.drop_pending(pending)
             _break(pending, of_reply(reply))
         elif not (isinstance(reply.value, dict) and reply.value.get("more") is True):
@@ -154,11 +170,25 @@ class Calls:
             if not pending.promise.done():
                 pending.promise.set_result(pending.parts)
 
+    def _defer(self, pending: Pending) -> None:
+        if pending.request not in self._deferred:
+            again = self._context.later(REPEAT, lambda: self._repeat(pending))
+            self._deferred[pending.request] = again
+
+    def _repeat(self, pending: Pending) -> None:
+        del self._deferred[pending.request]
+        pending.parts.clear()
+        self._send(pending)
+
     def resend_all(self) -> None:
+        """Send all commands after a reconnect, except those that were sent on the new connection."""
+        for deferred in self._deferred.values():
+            deferred.cancel()
+        self._deferred.clear()
         for pending in self._pending.values():
-            pending.parts.clear()
-            if pending.request not in self._waiting:
-                self._line.send_command(pending.command)
+            if pending.request not in self._waiting and pending.sent_on != self._line.key:
+                pending.parts.clear()
+                self._send(pending)
 
     def close(self, error: MeshError) -> None:
         """Fail all open commands with `error`, and all later ones with a time limit."""

@@ -267,7 +267,7 @@ class ClientCore:
 
     def _has_work(self, number: int) -> bool:
         """Return whether a call or delivery is open, or a request with a lower number than `number`."""
-        if self.calls.count or any(each < number for each in self.requests.numbers()):
+        if not self.calls.is_idle or any(each < number for each in self.requests.numbers()):
             return True
         return not (self.queues.is_idle and self.services.is_idle)
 

@@ -5,23 +5,27 @@ The component for the address (a service or a queue) handles the command.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mesh.errors import BadArgument, LocalError
 from mesh.kernel.context.component import Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import ONLY_READS, Conn
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.subscribers.session import INBOX, REPLIES, Session
-from mesh.names import ADDRESS, kind_of
+from mesh.names import ADDRESS, QUEUE, kind_of
 from mesh.wire.commands import Consume, Settle
 from mesh.wire.envelope import Envelope
 
 
 class Consuming(Component):
-    """Passes CONSUME and SETTLE to the component that delivers from the address."""
+    """Passes CONSUME and SETTLE to the component that delivers from the address.
 
-    def __init__(self, context: NodeContext) -> None:
+    `check_new(conn, session)` raises LocalError for a client that must not begin to serve here.
+    """
+
+    def __init__(self, context: NodeContext, check_new: Callable[[Conn, Session], None]) -> None:
         self._context = context
+        self._check_new = check_new
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (on_command(Consume, self._consume), on_command(Settle, self._settle))
@@ -43,7 +47,10 @@ class Consuming(Component):
             if other != kind and giver.has(session, number):
                 raise BadArgument(f"The subscription number {number} is in use.", hint="Use another number.")
         gives = self._context.face.delivery_sources
-        gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which rejects invalid addresses
+        giver = gives.get(kind, gives[ADDRESS])
+        if kind != QUEUE and command.credit and not giver.has(session, number):
+            self._check_new(conn, session)
+        giver.begin(conn, session, command)  # which rejects invalid addresses
 
     def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         for giver in self._context.face.delivery_sources.values():

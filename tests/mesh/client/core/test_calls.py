@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.client.core.calls import UNDER_WAY, Pending
+from mesh.client.core.calls import REPEAT, UNDER_WAY, Pending
 from mesh.errors import BadArgument, Closed, MasterAway, MeshTimeout
 from mesh.wire import commands as c
 from mesh.wire.commands import Call, Reply
@@ -234,3 +234,54 @@ def test_a_call_that_waits_in_vain_is_told_so() -> None:
     for each in (asked[0], asked[-1]):
         with pytest.raises(MeshTimeout):
             result(each.promise)
+
+
+def consume(bench: Bench) -> Pending:
+    pending = bench.calls.send_with_timeout(lambda request: c.Consume(request, 7, "calc", 1))
+    bench.wait()
+    return pending
+
+
+def consumes(bench: Bench) -> int:
+    return sum(isinstance(command, c.Consume) for command in bench.sent())
+
+
+def test_law_2_a_consume_that_a_drained_node_refuses_is_repeated_there_and_at_the_next_node() -> None:
+    bench = Bench()
+    asked = consume(bench)
+    assert not bench.calls.is_idle
+    for count in (1, 2):
+        assert consumes(bench) == count
+        bench.hear(Reply(1, code="NODE_DRAINING", text="drained"))
+        assert bench.calls.is_idle and not asked.promise.done()
+        bench.wait(REPEAT)
+    bench.hear(Reply(1, code="NODE_DRAINING", text="drained"))
+    bench.again()
+    before = consumes(bench)
+    bench.wait(REPEAT)
+    assert consumes(bench) == before, "it is repeated only after another refusal"
+    bench.hear(Reply(1, {"epoch": 4}))
+    assert value(asked) == {"epoch": 4}
+
+
+def test_law_2_a_refused_consume_that_is_abandoned_is_not_repeated() -> None:
+    bench = Bench()
+    asked = consume(bench)
+    bench.hear(Reply(1, code="NODE_DRAINING", text="drained"))
+    bench.calls.drop_pending(asked)
+    bench.wait(REPEAT)
+    assert consumes(bench) == 1 and bench.calls.is_idle
+
+
+def test_law_2_a_command_that_a_new_connection_sent_first_is_not_sent_again() -> None:
+    bench = Bench()
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
+    resubscribe = bench.core.subscriptions.resubscribe
+
+    def with_a_call(*terms: Any) -> None:
+        bench.calls.send_command(lambda request: Call(request, "attach"))
+        resubscribe(*terms)
+
+    bench.core.subscriptions.resubscribe = with_a_call  # type: ignore[method-assign,assignment]
+    bench.connect()
+    assert bench.asked() == [Call(1, "attach")]

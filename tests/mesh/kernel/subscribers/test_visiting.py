@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import mesh.testing
+from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import NoHandlers
 from tests.mesh.kernel.subscribers.moves import NODES, Moves, RandomMoves
 from tests.seeds import scenarios
@@ -240,3 +241,21 @@ def test_a_former_node_closes_a_session_that_has_only_replies(monkeypatch: pytes
                 assert (it.home, it.figures(), it.joe._shell.core.visits.former) == ("stork", {}, {})
 
     asyncio.run(scenario())
+
+
+def test_a_visit_sends_its_certificate_once(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = Counter[str]()
+    send = NodeConnection.send_command
+
+    def counted(line: Any, command: Any, *rest: Any) -> bool:
+        sent[getattr(command, "verb", "")] += 1
+        return send(line, command, *rest)
+
+    async def scenario(it: Moves) -> None:
+        monkeypatch.setattr(NodeConnection, "send_command", counted)
+        for count, node in enumerate(("stork", "ibis", "heron"), start=1):
+            it.visit(node)
+            await it.m.pass_time(5)
+            assert sent["attach"] == count
+
+    play(scenario)

@@ -353,3 +353,53 @@ def test_only_a_drain_of_the_queues_is_canceled_by_its_own_verb() -> None:
                 await joe.call("queue_drain", do="cancel")
 
     play(scenario)
+
+
+def test_a_service_that_begins_at_a_drained_node_is_served_at_the_next_one_without_an_error() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe, it.m.connect("stork", client="ann") as ann:
+            held = it.hold("heron", Step.CLOSED)
+            it.ask("heron", "begin")
+            serving = asyncio.create_task(joe.serve("calc").__aenter__())
+            await it.m.pass_time(3)
+            assert (home(joe), serving.done()) == ("heron", False)
+            assert it.parts("heron").context.figures()["servers"] == 0
+            held.clear()
+            begun = it.m.time
+            await it.until(lambda: home(joe) not in ("", "heron"))
+            assert it.m.time - begun < 3, "the refused service delays nothing"
+            answering = asyncio.create_task(_serve(await it.outcome(serving)))
+            assert (await it.outcome(ann.request("calc", b"1"))).content == b"1"
+            answering.cancel()
+
+    play(scenario)
+
+
+def test_a_service_that_waited_begins_when_the_drain_is_canceled() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            it.hold("heron", Step.CLOSED)
+            it.ask("heron", "begin")
+            serving = asyncio.create_task(joe.serve("calc").__aenter__())
+            await it.m.pass_time(3)
+            it.ask("heron", "cancel")
+            answering = asyncio.create_task(_serve(await it.outcome(serving)))
+            assert (await it.outcome(joe.request("calc", b"1"))).content == b"1"
+            answering.cancel()
+
+    play(scenario)
+
+
+def test_a_service_changes_its_credit_while_its_node_is_drained() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe, joe.serve("calc"):
+            it.hold("heron", Step.CLOSED)
+            it.ask("heron", "begin")
+            services = joe._shell.core.services
+            [service] = services._all.values()
+            again = services.register(service)
+            await it.until(again.promise.done)
+            assert (await again.promise)[-1][0]["epoch"] > 0
+            assert home(joe) == "heron"
+
+    play(scenario)
