@@ -13,7 +13,7 @@ from mesh.cli.streams import read_text
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
 from mesh.regular import open_regular
-from mesh.security.derive import ADMIN
+from mesh.security.derive import ADMIN, RELAY
 from mesh.security.joining import join, join_admin, join_site
 from mesh.security.keyfiles import mesh_path
 from mesh.security.token import LONGEST, Token, read_token
@@ -41,7 +41,7 @@ NEXT = {
 @click.option(
     "--site",
     metavar="NAME",
-    help="Save the keys of a token from the site in [sites.NAME], for gateways to that site.",
+    help="Save the keys of a token from the site in [sites.NAME]: for gateways to that site, or for clients.",
 )
 @options.as_json
 def command(
@@ -97,8 +97,11 @@ def _join_admin(state: Path, token: Token, as_json: bool) -> None:
 
 def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: bool) -> None:
     kept, is_new = join_site(state, site, token, replace)
+    is_relay = token.role == RELAY
     if as_json:
         tell_json({"site": site, "cluster": token.cluster, "file": str(kept), "changed": is_new})
+    elif is_new and not is_relay:
+        print_message(f"clients of this user may go to the site {site!r}; the keys are in {kept}")
     elif is_new:
         print_message(f"gateways of this user may dial the site {site!r}; the keys are in {kept}")
         print_message("To apply them to a running gateway:  mesh config reload")

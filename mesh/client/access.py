@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mesh.local.private import cookie, state_dir
 from mesh.proof import curve_place, hello_text, prove, same
-from mesh.security.clientkeys import client_keys
+from mesh.security.clientkeys import ClientKeys, client_keys, site_keys
 from mesh.security.keys import Keys
 from mesh.security.pins import Pins
 from mesh.security.signing import verify
@@ -80,4 +80,13 @@ def access(address: str, cluster: str | None, environ: Mapping[str, str]) -> Acc
     keys = client_keys(environ, cluster, address)
     if keys is None:
         return Access(address, secret=cookie(state_dir(environ)))
+    return _with(address, keys)
+
+
+def site_access(address: str, site: str, environ: Mapping[str, str]) -> Access:
+    """Return the credentials for a node of another site. Raises: KeysRefused, DataDirRefused."""
+    return _with(address, site_keys(environ, site))
+
+
+def _with(address: str, keys: ClientKeys) -> Access:
     return Access(address, keys.curve, keys.secret, keys.passwd, keys.pins, keys.cluster)

@@ -25,10 +25,13 @@ class Event:
     block came too late at the node that had delivered the message. "blocked": the event loop stood still for
     5 s or more; the text says how long. "saved-nodes": the saved list of nodes is damaged, or was not
     written.
+    "session_moved": the client is at another node. `resumed` is whether its session came along, and so its
+    subscriptions; otherwise they began anew there.
     """
 
     kind: str
     text: str
+    resumed: bool | None = None  # of "session_moved"
 
 
 def log_event(event: Event, session: str, node: str) -> None:

@@ -85,9 +85,10 @@ Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]],
 class Shell(NotCopied):
     """The runner of a client's core. The loop refers to the shell, so the shell must not refer to the client.
 
-    `find(home, place)` returns a node's address and credentials, `tell` receives events, and `carriers`
-    creates the carrier. `around` replaces this machine's clocks, and may have an outbox for the core.
-    `wanted` has the nodes that the user named; `saved` reads and writes the list of nodes.
+    `find(home, place)` returns a node's address and credentials, and `find(home, place, site)` those of
+    another site. `tell` receives events, and `carriers` creates the carrier. `around` replaces this machine's
+    clocks, and may have an outbox for the core. `wanted` has the nodes that the user named; `saved` reads and
+    writes the list of nodes.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Shell(NotCopied):
         name: tuple[str, int, bool],
         key: StreamKey,
         timeout: float,
-        find: Callable[[str, str], Access],
+        find: Callable[..., Access],
         tell: Callable[[Event], None],
         carriers: Carriers = Wired,
         around: Around | None = None,
@@ -225,28 +226,29 @@ class Shell(NotCopied):
                     if isinstance(command, (c.Hello, c.Ping)):
                         command = replace(command, wall=self.wall())
                     self._put(command, envelopes)
-            case Report(kind, text):
-                self._report(kind, text)
+            case Report(kind, text, resumed):
+                self._report(kind, text, resumed)
             case DialNode(key, access):
                 self._key, self._put = key, carrier.dial(key, access)
             case CloseConnection(key):
                 self._key = 0
                 carrier.hang_up(key)
-            case Find(place):
-                self._look_for_node(now, place)
+            case Find(place, site):
+                self._look_for_node(now, place, site)
                 self._plan(loop)
             case SaveNodes(cluster, nodes, has_own):
                 if self._saved is not None:
                     self._saved.add(cluster, nodes, has_own, self.wall(), self._report)
 
-    def _report(self, kind: str, text: str) -> None:
-        event, line = Event(kind, text), self.core.line
+    def _report(self, kind: str, text: str, resumed: bool | None = None) -> None:
+        event, line = Event(kind, text, resumed), self.core.line
         self._tell(event)
         log_event(event, line.name, line.home or line.address)
 
-    def _look_for_node(self, now: float, place: str) -> None:
+    def _look_for_node(self, now: float, place: str, site: str) -> None:
         try:
-            access = self._find(self.core.line.home, place)
+            home = self.core.line.home
+            access = self._find(home, place, site) if site else self._find(home, place)
         except MeshError as error:
             self.core.not_found(now, error)
         except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mesh.client.access import Access, access
+from mesh.client.access import Access, access, site_access
 from mesh.client.find import find_node
 from mesh.errors import BadName, KeysRefused, NodeNotFound
 from mesh.local.localnodes import running_nodes
@@ -24,12 +24,14 @@ class NodeAddress:
     elsewhere: dict[str, tuple[str, str | None]] = field(default_factory=dict)  # by name: address and mesh
     _last: Access | None = None  # of the last node that was named or is the client's
 
-    def find_access(self, home: str, place: str = "") -> Access:
+    def find_access(self, home: str, place: str = "", site: str = "") -> Access:
         """Return the credentials for the current address of the node `place`, an address or a name.
 
         Without a `place`, the node is that of the client; `home` names the last one. Raises: NodeNotFound,
-        KeysRefused, DataDirRefused.
+        KeysRefused, DataDirRefused. In another `site`, it is an address.
         """
+        if site:
+            return site_access(place, site, self.environ)
         wanted = place or self.address
         wanted, cluster = self.elsewhere.get(wanted or "", (wanted, self.cluster))
         found = find_node(wanted, self.environ, "" if place else home)

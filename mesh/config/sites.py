@@ -58,6 +58,10 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
         'Write what that site may send, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
     ),
     "serves": (Names, 'Write a list of addresses and sites, such as serves = ["calc/#", "site/NYC"].'),
+    "clients": (
+        bool | Annotated[tuple[str, ...], Meta(max_length=MOST_ADDRESSES)],
+        'Write true, or a list of addresses, such as clients = ["tcp://10.1.0.6:7710"].',
+    ),
     "letters": (Names, 'Write a list of clients, such as letters = ["joe"]; "#" is all of them.'),
 }
 
@@ -85,6 +89,7 @@ class RemoteSite:
     accepts: Accepts | None = None  # None: as sent; with `one_way` nothing
     serves: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()  # nodes there for clients of this site
 
 
 def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
@@ -137,6 +142,7 @@ def _remote(file: ConfigFile, name: str, section: object) -> Setting:
         given["accepts"] = Accepts(**said)
     if "max_bytes" in given:
         given["max_bytes"] = _fit(file, (*at, "max_bytes"), f"{title} max_bytes", size, given["max_bytes"])
+    given["clients"] = _for_clients(file, at, title, given)
     _check_together(file, at, title, given)
     if f"{SITE}{name}" in given.get("serves", ()):
         what = f"{file.origin(*at, 'serves')}: {title} serves {SITE}{name}, so its own messages would return."
@@ -144,12 +150,26 @@ def _remote(file: ConfigFile, name: str, section: object) -> Setting:
     return Setting(path, RemoteSite(name, **given), origin)
 
 
+def _for_clients(
+    file: ConfigFile, at: tuple[str, ...], title: str, given: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the addresses that clients of this site may dial; `true` means those of the gateways."""
+    clients: bool | tuple[str, ...] = given.get("clients", False)
+    if clients is True and not given.get("addresses"):
+        what = f"{file.origin(*at, 'clients')}: {title} has clients = true, but no addresses."
+        raise BadConfig(what, hint='Write addresses of its nodes: clients = ["tcp://10.1.0.6:7710"].')
+    return clients if isinstance(clients, tuple) else given["addresses"] if clients else ()
+
+
 def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Mapping[str, Any]) -> None:
     place = file.origin(*at, "addresses")
-    for address in given.get("addresses", ()):
-        if not is_dialable(address):
-            what = f"{place}: {title} addresses: {address[:80]!r} is not the address of a gateway."
-            raise BadConfig(what, hint="Write tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
+    for key, of in (("addresses", "gateway"), ("clients", "node")):
+        for address in given.get(key, ()):
+            if not is_dialable(address):
+                what = (
+                    f"{file.origin(*at, key)}: {title} {key}: {address[:80]!r} is not the address of a {of}."
+                )
+                raise BadConfig(what, hint="Write tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
     if given.get("addresses") and "via" in given:
         what = f"{place}: {title} has both addresses and via = {given['via'][:80]!r}."
         raise BadConfig(what, hint="Keep either addresses or via.")

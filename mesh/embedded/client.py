@@ -49,7 +49,7 @@ class Home:
         self.node.raise_if_ended()
         return self.node
 
-    def find_access(self, home: str, place: str = "") -> Access:
+    def find_access(self, home: str, place: str = "", site: str = "") -> Access:
         """Return the node's local socket as the client's address; the arguments are ignored."""
         return Access(self.node_thread().began.result().world.bound.ipc)
 

@@ -148,7 +148,8 @@ class Admission(Component):
         if not isinstance(session, Session):
             return session
         self._room.enter(conn)
-        return replace(self._clients.welcome(session, conn), nodes=self._room.others(conn, h.stream))
+        nodes, sites = self._room.others(conn, h.stream), self._room.sites(conn)
+        return replace(self._clients.welcome(session, conn), nodes=nodes, sites=sites)
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
         self._agree(conn)

@@ -135,6 +135,14 @@ class ClientRoom(Component):
         nodes = (_as_seen(found[uuid][0], is_near) for uuid in order)
         return tuple(node for node in nodes if node is not None)[:OFFERED]
 
+    def sites(self, conn: Conn) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the other sites to which the client on `conn` may go, with addresses that it can dial."""
+        is_near = conn.trusted or is_loopback(conn.endpoint)
+        rows = self._context.settings.site.clients.items()
+        return tuple(
+            (site, tuple(it for it in found if is_near or not is_loopback(it))) for site, found in rows
+        )
+
     def redirect(self, conn: Conn, h: Hello, refusal: Refuse) -> Refuse:
         """Add the addresses of nodes with room to a refusal of a client for which this node has none."""
         # The operator's commands are for this node, and must not reach another one.

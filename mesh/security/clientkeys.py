@@ -12,7 +12,7 @@ from mesh.local.addresses import is_loopback
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 from mesh.security.derive import role_secret
-from mesh.security.keyfiles import MeshFile, clusters, mesh_path, read_mesh
+from mesh.security.keyfiles import MeshFile, clusters, mesh_path, read_mesh, read_site, site_path
 from mesh.security.keys import Keys, Pair
 from mesh.security.pins import Pins
 
@@ -58,6 +58,19 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
         what = f"This user has no keys for mesh {wanted!r}: {mesh_path(state, wanted)} does not exist."
         raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh, and `mesh join` here.")
     return _of_client(file, Pins(state, file.cluster))
+
+
+def site_keys(environ: Mapping[str, str], site: str) -> ClientKeys:
+    """Return the keys with which clients of this user dial nodes of another site. Raises: KeysRefused."""
+    state = state_dir(environ)
+    file = read_site(state, site, is_client=True)
+    if file is None:
+        what = (
+            f"This user has no client keys for the site {site!r}: {site_path(state, site, True)} is missing."
+        )
+        hint = f"Run `mesh token --role client` in that site, and `mesh join --site {site}` here."
+        raise KeysRefused(what, hint=hint)
+    return _of_client(file, Pins(state, f"@{site}"))
 
 
 def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:

@@ -11,6 +11,7 @@ from mesh.errors import KeysRefused
 from mesh.names import node_name
 from mesh.security.derive import ADMIN, RELAY, SECRET_BYTES, SERVER, derived, relay_secret, role_secret
 from mesh.security.keyfiles import (
+    SITE_CLIENTS,
     MeshFile,
     admin_path,
     clusters,
@@ -176,18 +177,20 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
     Raises KeysRefused for a token of another role or of this user's own mesh, and if there are other keys for
     that site, unless `replace` is set.
     """
-    if token.role != RELAY:
-        what = f"This token of mesh {token.cluster!r} is for the role {token.role}, not for a gateway."
-        raise KeysRefused(what, hint="Run at that site: mesh token --role relay --site NAME", code="TOKEN")
+    is_client = token.role in SITE_CLIENTS
+    if token.role != RELAY and not is_client:
+        what = f"This token of mesh {token.cluster!r} is for the role {token.role}, not for another site."
+        hint = "Run at that site: mesh token --role relay --site NAME, or mesh token --role client"
+        raise KeysRefused(what, hint=hint, code="TOKEN")
     mine = read_mesh(state, token.cluster)
     if mine is not None and mine.server == token.server:
-        what = f"This token is for gateways to the mesh {token.cluster!r}, of which this user has keys."
+        what = f"This token is for another site: the mesh {token.cluster!r}, of which this user has keys."
         hint = (
             "Use a token that the other site created. If this user runs nodes of both sites, set another "
             "MESH_STATE_DIR for each."
         )
         raise KeysRefused(what, hint=hint, code="TOKEN")
-    path, found = site_path(state, site), read_site(state, site)
+    path, found = site_path(state, site, is_client), read_site(state, site, is_client)
     if found is not None and (found.server, found.secret) == (token.server, token.secret):
         return path, False
     if found is not None and not replace:

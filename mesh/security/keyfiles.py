@@ -21,6 +21,7 @@ from mesh.security.signing import curve_pair
 
 _LONGEST = 4096  # bytes of a key file
 _LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of the secret, and of keys in Z85
+SITE_CLIENTS = ("client", "monitor")  # roles of clients in another site
 _OTHERS = "Set MESH_STATE_DIR to a directory that you own."
 
 
@@ -30,7 +31,8 @@ File = TypeVar("File", bound=msgspec.Struct)
 class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The keys of this user for one mesh: a JSON object in `keys/CLUSTER.json`, with bytes in base64.
 
-    The keys for another site have the same form, with the role relay, in `keys/sites/SITE.json`.
+    The keys for another site have the same form: of gateways, with the role relay, in `keys/sites/SITE.json`;
+    of clients in `keys/sites/clients/SITE.json`.
 
     Attributes:
         cluster: Name of the mesh.
@@ -115,25 +117,29 @@ def read_mesh(state: Path, cluster: str) -> MeshFile | None:
     return found
 
 
-def site_path(state: Path, site: str) -> Path:
-    """Return the path of the keys for another site, whose name may equal that of a mesh.
+def site_path(state: Path, site: str, is_client: bool = False) -> Path:
+    """Return the path of the keys of gateways or clients for another site, whose name may be that of a mesh.
 
     Raises: BadName.
     """
     if node_name(site) in (".", ".."):
         what = f"{site!r} cannot be the name of a site, because it is also the name of a directory."
         raise BadName(what, hint="Choose another name.")
-    return state / "keys" / "sites" / f"{site}.json"
+    folder = state / "keys" / "sites"
+    return (folder / "clients" if is_client else folder) / f"{site}.json"
 
 
-def read_site(state: Path, site: str) -> MeshFile | None:
-    """Return the keys of this user's gateways for that site, or None. Raises: KeysRefused, as `read_mesh`."""
-    path = site_path(state, site)
+def read_site(state: Path, site: str, is_client: bool = False) -> MeshFile | None:
+    """Return the keys of this user's gateways or clients for that site, or None.
+
+    Raises: KeysRefused, as `read_mesh`.
+    """
+    path, roles = site_path(state, site, is_client), SITE_CLIENTS if is_client else (RELAY,)
     move = _move_away(path)
     hint = f"Restore it from a copy, or move it away and join again: {move}; mesh join --site {site}"
     found = _read(path, MeshFile, hint)
-    if found is not None and found.role != RELAY:
-        what = f"{path} is damaged, or belongs elsewhere: its role is {found.role!r:.40}, not {RELAY!r}."
+    if found is not None and found.role not in roles:
+        what = f"{path} is damaged, or belongs elsewhere: its role is {found.role!r:.40}, not {roles[0]!r}."
         raise KeysRefused(what, hint=hint)
     if found is not None and not _fits(found):
         raise KeysRefused(f"{path} is damaged: its keys do not belong together.", hint=hint)
@@ -141,9 +147,9 @@ def read_site(state: Path, site: str) -> MeshFile | None:
 
 
 def write_site(state: Path, site: str, file: MeshFile) -> Path:
-    path = site_path(state, site)
-    private_directory(path.parent.parent, _OTHERS)
-    private_directory(path.parent, _OTHERS)
+    path = site_path(state, site, file.role in SITE_CLIENTS)
+    for folder in reversed(path.relative_to(state).parents[:-1]):
+        private_directory(state / folder, _OTHERS)
     _write(path, file)
     return path
 

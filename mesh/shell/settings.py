@@ -101,6 +101,7 @@ def site_settings(config: Config) -> SiteSettings:
         selection=Selection.of(config.sites),
         outboxes={site.name: site.max_bytes for site in config.sites if site.domains or site.topics},
         rejecting=frozenset(site.name for site in config.sites if site.when_full == "reject"),
+        clients={site.name: site.clients for site in config.sites if site.clients},
         accepting={site.name: Accepting(site) for site in config.sites},
     )
 

@@ -19,6 +19,7 @@ class SiteSettings:
     selection: Selection = field(default_factory=Selection)  # topics for each site
     outboxes: Mapping[str, int] = field(default_factory=dict)  # bytes that may wait, by site
     rejecting: frozenset[str] = frozenset()  # sites that reject beyond that
+    clients: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # addresses for clients, by site
     accepting: Mapping[str, Accepting] = field(default_factory=dict)  # topics from each site
 
     @property

@@ -139,6 +139,7 @@ class Welcome(Command, frozen=True, tag=3):
         alive: To a node: as in HELLO.
         speaks: Features of the node.
         wall: As in HELLO.
+        sites: To a client: other sites that it may go to, each with addresses in the order of trial.
     """
 
     limit: ClassVar[int] = FRAME
@@ -160,6 +161,7 @@ class Welcome(Command, frozen=True, tag=3):
     alive: Natural = 0
     speaks: tuple[str, ...] = ()
     wall: Natural = 0
+    sites: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @command

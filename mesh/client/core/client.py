@@ -54,6 +54,7 @@ class ClientCore:
     ) -> None:
         self.context = context
         self._place = (b"", 0)  # uuid and boot of the last node
+        self._node = ("", "")  # its name and site
         self.is_over: bool = False  # closed for good
         self.stream: bytes = key.id
         self.line: NodeConnection = NodeConnection(
@@ -153,8 +154,7 @@ class ClientCore:
         self.departing.cancel()
         self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
-        self.visits.on_welcome(welcome.node, welcome.session, self.line.words)
-        self.line.handshake.record_visit(self.visits.attach)
+        self._move_session(welcome)
         self.subscriptions.resubscribe(is_new, welcome.window, self.visits.is_moving)
         self.watches.rewatch_all()
         self.sender.resend_all()
@@ -164,6 +164,20 @@ class ClientCore:
         self.queues.reopen_all()
         self.returning.on_welcome()
         self.context.do(Report("connected", self.line.name))
+
+    def _move_session(self, welcome: c.Welcome) -> None:
+        """Take the session along to another node of its site; in another site, begin anew."""
+        line, site = self.line, self.line.handshake.site
+        resumed = self.visits.on_welcome(welcome.node, welcome.session, line.words, site)
+        line.handshake.record_visit(self.visits.attach)
+        was, self._node = self._node, (line.home, site)
+        if was[1] != site:
+            self.queues.lose_messages(f"The client is at {line.name} now, in another site.")
+        if was[0] and was != self._node:
+            where = f" in the site {site}" if site else ""
+            how = "the session was resumed" if resumed else "the subscriptions began anew"
+            text = f"from {was[0]} to {line.home}{where}: {how}"
+            self.context.do(Report("session_moved", text, resumed))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
         """Fail the requests that the node may have lost, and everything that it does not support.

@@ -14,9 +14,11 @@ class Find(Struct, frozen=True, gc=False):
     """Search for a node. The shell passes the result to `found` or `not_found`.
 
     `place` is the address or name of the node; "" is the first node that the user named, or the default.
+    `site` is another site than the client's own one, whose keys the node requires.
     """
 
     place: str = ""
+    site: str = ""
 
 
 class SaveNodes(Struct, frozen=True, gc=False):
@@ -53,6 +55,7 @@ class Report(Struct, frozen=True, gc=False):
 
     kind: str
     text: str
+    resumed: bool | None = None
 
 
 ClientEffect = Find | SaveNodes | DialNode | SendCommand | CloseConnection | Report

@@ -9,10 +9,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum
-from typing import NamedTuple
 
 from mesh.client.core.known_nodes import KnownNode, introduced
+from mesh.client.core.places import OtherSites, Place, Source, Step
 from mesh.dialable import is_dialable
 from mesh.errors import MeshError, NodeNotFound, Refused
 from mesh.flow.rendezvous import ranked
@@ -27,40 +26,13 @@ FORWARDS = 8  # forward addresses that are read
 OF_CLIENT = frozenset(("BAD_NAME", "FORGED_STREAM", "SESSION_IN_USE"))  # refusals that each node would repeat
 
 
-class Source(Enum):
-    """The way in which a client learned of a place."""
-
-    OWN = "own"
-    NAMED = "named"
-    FORWARD = "forward"
-    KNOWN = "known"
-    SAVED = "saved"
-
-
-class Place(NamedTuple):
-    """A node to dial. `text` is an address or a name, and "" means the shell's default.
-
-    `key` is the key that the node must have, or b"" if it is not known.
-    """
-
-    text: str
-    source: Source
-    key: bytes = b""
-
-
-class Step(NamedTuple):
-    """The next place, and the seconds to wait before it is dialed."""
-
-    place: Place
-    wait: float
-
-
 class NodeChoice:
     """The places of one client, tried in rounds until a node accepts the client.
 
     A round has the client's own node, the names that the user gave, in that order, the nodes of the last
-    WELCOME, and the saved list. `chance` returns a random number from [0, 1). `may_visit` decides whether the
-    client may go to another place than its own.
+    WELCOME, the saved list, and other sites. While the client is in another site, nodes of that site precede
+    the names. `chance` returns a random number from [0, 1). `may_visit` decides whether the client may go to
+    another place than its own.
     """
 
     def __init__(
@@ -76,6 +48,7 @@ class NodeChoice:
         self._names = tuple(names) or ("",)
         self._stream, self._chance, self._may_visit, self._follows = stream, chance, may_visit, follows
         self._own: Place | None = None
+        self._sites = OtherSites()
         self.preferred: str = "" if ":" in self._names[0] else self._names[0]  # name of the first node
         self._uuid = b""  # of the own node
         self._lost = float("-inf")  # when the own node was lost
@@ -101,11 +74,17 @@ class NodeChoice:
         """True if the last place is not the node of the client's session."""
         return self._own is not None and self._last.source is not Source.OWN
 
+    @property
+    def last(self) -> Place:
+        """The place that was dialed last."""
+        return self._last
+
     # --- the next place -----------------------------------------------------------------------------------
 
     def begin(self, now: float) -> Step:
         """Begin to search for a node, for a client without a connection."""
         self._lost = float("-inf")
+        self._sites.begin_search(now)
         self._reasons.clear()
         self._not_before.clear()
         self._clear_round()
@@ -119,7 +98,7 @@ class NodeChoice:
         wait = 0.0
         self._queue = [place for place in self._queue if place.text not in self._tried]
         if not self._queue:
-            self._fill_round(is_first=own is not None and not self._rounds)
+            self._fill_round(now, is_first=own is not None and not self._rounds)
             wait = backoff
         place = self._queue.pop(0)
         if own is not None and place is not own and not self._has_left:
@@ -132,22 +111,24 @@ class NodeChoice:
         self._tried.add(place.text)
         return Step(place, max(wait, self._not_before.get(place.text, now) - now))
 
-    def _fill_round(self, is_first: bool) -> None:
+    def _fill_round(self, now: float, is_first: bool) -> None:
         """Begin a round. The first one after a loss begins with other nodes, as OWN has just passed."""
         self._rounds += 1
         self._tried.clear()
         self._is_redirected = self._is_hopeful = False
-        own, others = self._own, self._others()
+        own, others = self._own, [*self._others(), *self._sites.places(now, self._rounds)]
         if own is None:
-            allowed = list(others)
+            allowed = others
         else:
             allowed = [own, *(it for it in others if it.text != own.text and self._may_visit(it))]
         self._queue = allowed[1:] + allowed[:1] if is_first else allowed
 
     def _others(self) -> Iterable[Place]:
-        yield from (Place(name, Source.NAMED) for name in self._names)
+        site, names = self._sites.site, [Place(name, Source.NAMED) for name in self._names]
+        yield from () if site else names
         for node in self.known:
-            yield from (Place(address, Source.KNOWN, node.key) for address in node.addresses)
+            yield from (Place(address, Source.KNOWN, node.key, site) for address in node.addresses)
+        yield from names if site else ()
         saved = {node.name.encode(): node for node in self.saved}
         for name in ranked(self._stream, dict.fromkeys(saved, 1)):
             node = saved[name]
@@ -196,7 +177,7 @@ class NodeChoice:
 
     def _forwards(self, forward: Sequence[str]) -> Iterator[Place]:
         for address in forward[:FORWARDS] if self._follows else ():
-            place = Place(address, Source.FORWARD)
+            place = Place(address, Source.FORWARD, site=self._last.site)
             if is_dialable(address) and address not in self._tried and self._may_visit(place):
                 yield place
 
@@ -210,6 +191,7 @@ class NodeChoice:
             self.preferred = w.node.name
         self._own = self._last._replace(source=Source.OWN)
         self.known = introduced(w.nodes)
+        self._sites.on_welcome(self._last.site, w.sites)
         self._reasons.clear()
         self._not_before.clear()
         self._clear_round()
@@ -224,10 +206,11 @@ class NodeChoice:
     def on_lost(self, now: float, is_leaving: bool = False, forward: Sequence[str] = ()) -> None:
         """Begin to search for a node after a loss. A node that is leaving is dialed after the others."""
         self._clear_round()
+        self._sites.begin_search(now)
         self._lost = float("-inf") if is_leaving else now
         if is_leaving:
             self._has_left = self._is_sent = True  # the node spreads its clients, so no wait is needed
-            self._fill_round(is_first=True)
+            self._fill_round(now, is_first=True)
             self._queue = [*self._forwards(forward), *self._queue]
 
     def prefer_first(self) -> None:

@@ -100,7 +100,8 @@ class NodeConnection:
         self.why, self._attempt = None, 0
         self._first = self._context.promise()
         self._absence.start_reports(self._context.now)
-        self._context.do(Find(self.choice.begin(self._context.now).place.text))
+        place = self.choice.begin(self._context.now).place
+        self._context.do(Find(place.text, place.site))
         return self._first
 
     def failure(self) -> MeshError | None:
@@ -147,7 +148,8 @@ class NodeConnection:
         self._is_answered = self._is_reported = False
         self.choice.dialed(access.address)
         self._patience = self.choice.patience(PATIENCE)
-        self.handshake.begin_handshake(access, self._context.dice(16), self.choice.is_visit)
+        is_visit, site = self.choice.is_visit, self.choice.last.site
+        self.handshake.begin_handshake(access, self._context.dice(16), is_visit, site)
         self._context.do(DialNode(self.key, access))
         self._context.do(SendCommand(self.key, self.handshake.hello(self.inlet.have)))
         self._watch(self._patience)
@@ -176,7 +178,7 @@ class NodeConnection:
         self._attempt += 1
         wait = delay(max(self._attempt, self._strikes), self._context.chance(), low=0.05, high=REDIAL_MAX)
         step = self.choice.next_step(self._context.now, wait)
-        self._timer.schedule(step.wait, lambda: self._context.do(Find(step.place.text)))
+        self._timer.schedule(step.wait, lambda: self._context.do(Find(step.place.text, step.place.site)))
 
     def _watch(self, seconds: float) -> None:
         self._timer.schedule(seconds, self._time)
@@ -274,7 +276,8 @@ class NodeConnection:
         self._attempt, self._entered, self.why = 0, self._context.now, None
         self._absence.cancel()
         self.choice.on_welcome(self._context.now, w)
-        self._saving.on_welcome(w, self.address)
+        if not self.handshake.site:
+            self._saving.on_welcome(w, self.address)
         self._watch(PING)
         self._welcomed(w, is_new)
         if self._first is not None and not self._first.done():

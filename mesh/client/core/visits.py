@@ -2,10 +2,12 @@
 
 # Law 1: each visit has a higher attach number than all before, and is signed for the visited node.
 # Law 2: a node stays in the list of former nodes until the visited node has released it.
+# Law 3: a session does not leave its site. A client has one in each site that it was in.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mesh.client.core.calls import Calls, Pending
@@ -17,13 +19,21 @@ from mesh.wire.limits import VISITS
 
 FORMER = 8  # former nodes at most; the oldest is given up
 
-
 T = TypeVar("T")
 
 
 def former_nodes(former: Iterable[T], last: T, visited: T) -> list[T]:
     """Return the former nodes, the oldest first, of a client that goes from the node `last` to another."""
     return [node for node in dict.fromkeys((*former, last)) if node != visited][-FORMER:]
+
+
+@dataclass(slots=True)
+class SiteVisits:
+    """The visits of one client in one site: its former nodes, last node, and last certificate."""
+
+    former: dict[bytes, None] = field(default_factory=dict)  # oldest first
+    place: tuple[bytes, int] = (b"", 0)  # uuid and boot of the last node
+    certificate: c.Certificate | None = None
 
 
 class ClientVisits:
@@ -33,49 +43,64 @@ class ClientVisits:
     """
 
     def __init__(self, calls: Calls, key: StreamKey, numbers: Callable[[], list[int]]) -> None:
-        self.former: dict[bytes, None] = {}  # oldest first
+        self._here = SiteVisits()
+        self._sites: dict[str, SiteVisits] = {"": self._here}
         self._calls = calls
         self._key = key
         self._numbers = numbers
-        self._place = (b"", 0)  # uuid and boot of the last node
-        self._certificate: c.Certificate | None = None
         self._pending: Pending | None = None
 
     @property
+    def former(self) -> dict[bytes, None]:
+        """The former nodes in this site, oldest first."""
+        return self._here.former
+
+    @property
     def attach(self) -> int:
-        """The number of the last visit; 0 without one."""
-        return self._certificate.attach if self._certificate is not None else 0
+        """The number of the last visit in this site; 0 without one."""
+        certificate = self._here.certificate
+        return certificate.attach if certificate is not None else 0
 
     @property
     def is_moving(self) -> bool:
         """True until all former nodes have been released."""
         return bool(self.former)
 
-    def on_welcome(self, node: c.Introduction, session: str, words: frozenset[str]) -> None:
-        """Attach to the node of a WELCOME if the session was at another one.
+    def on_welcome(self, node: c.Introduction, session: str, words: frozenset[str], site: str = "") -> bool:
+        """Attach to the node of a WELCOME if the session was at another one, and return whether it was.
 
         A new process of a visited node counts as a visit, since it lost what it was resuming.
         """
-        place, last = (node.uuid, node.boot), self._place
-        self._place = place
+        self._enter(site)
+        here, place = self._here, (node.uuid, node.boot)
+        last, here.place = here.place, place
         if VISITS not in words or not last[0]:
-            return
-        is_visit = node.uuid != last[0] or (place != last and self._certificate is not None)
+            return False
+        is_visit = node.uuid != last[0] or (place != last and here.certificate is not None)
         if is_visit:
-            self.former = dict.fromkeys(former_nodes(self.former, last[0], node.uuid))
+            here.former = dict.fromkeys(former_nodes(here.former, last[0], node.uuid))
             attach = self.attach + 1
             signature = self._key.sign(attach_text(session, attach, node.uuid))
-            self._certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)
-        if is_visit or self.former:
+            here.certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)
+        if is_visit or here.former:
             self._attach(is_visit)
+        return is_visit
+
+    def _enter(self, site: str) -> None:
+        """Continue the visits in a site. What was asked in another one is not asked here."""
+        here = self._sites.setdefault(site, SiteVisits())
+        if here is not self._here and self._pending is not None:
+            self._calls.drop_pending(self._pending)
+            self._pending = None
+        self._here = here
 
     def _attach(self, is_visit: bool) -> None:
         """Ask the node to take over the session. It answers when the former nodes are released."""
         if self._pending is not None:
             self._calls.drop_pending(self._pending)
-        assert self._certificate is not None
+        assert self._here.certificate is not None
         ask = AskAttach(
-            certificate=self._certificate,
+            certificate=self._here.certificate,
             former=list(self.former),
             subscriptions=self._numbers() if is_visit else [],
         )

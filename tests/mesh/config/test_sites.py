@@ -66,13 +66,13 @@ def test_all_that_can_be_said_of_a_site_is_read() -> None:
         "addresses = ['tcp://10.1.0.5:7710', 'tcp://[fd00::5]:7710']\ndomains = ['STOCK', '']\n"
         "topics = ['sensors/#']\none_way = false\nmax_bytes = '512MiB'\nwhen_full = 'reject'\n"
         "accepts = {domains = ['NEWS'], topics = ['news/+']}\nserves = ['calc/#', 'site/SFO', 'site/*']\n"
-        "letters = ['joe', '#']\n[sites.SFO]\n"
+        "letters = ['joe', '#']\nclients = true\n[sites.SFO]\nclients = ['tcp://10.2.0.5:7710']\n"
     )
     assert found == RemoteSite(
         "NYC", ("tcp://10.1.0.5:7710", "tcp://[fd00::5]:7710"), ("STOCK", ""), ("sensors/#",),
         max_bytes=512 * 2**20, when_full="reject", accepts=Accepts(("NEWS",), ("news/+",)),
         serves=("calc/#", "site/SFO", "site/*"),
-        letters=("joe", "#"),
+        letters=("joe", "#"), clients=("tcp://10.1.0.5:7710", "tcp://[fd00::5]:7710"),
     )  # fmt: skip
 
 
@@ -164,6 +164,9 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}serves = ['site/#']", 4, "serves: '#'"),
         (f"{HERE}{N}serves = ['site/']", 4, "serves: ''"),
         (f"{HERE}{N}serves = ['/node/x']", 4, "or of client names"),
+        (f"{HERE}{N}clients = true", 4, "clients = true, but no addresses"),
+        (f"{HERE}{N}clients = ['gull']", 4, "clients: 'gull' is not the address of a node"),
+        (f"{HERE}{N}clients = 5", 4, "clients"),
         (f"{HERE}{N}letters = ['client/joe']", 4, "letters: 'client/joe' is not a name"),
         (f"{HERE}{N}letters = ['__sys__']", 4, "letters: '__sys__' is reserved for the mesh"),
         (f"{HERE}{N}letters = ['']", 4, "letters: '' is not a name"),

@@ -1,5 +1,7 @@
 """How many clients a node accepts, how fast, and where it sends the others."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from mesh.discovery.state import Sample
 from mesh.kernel import client_room
 from mesh.kernel.client_room import LATEST, VISITS, VisitRate
 from mesh.proof import stream_of
+from mesh.site_policy.site_settings import SiteSettings
 from mesh.wire import commands as c
 from mesh.wire.limits import OPERATOR
 from tests.mesh.kernel.stranger import Stranger
@@ -150,6 +153,17 @@ def test_a_client_learns_of_other_nodes_when_it_is_welcome() -> None:
     (node,) = welcome(joined(a, 1)).nodes
     assert (node.name, node.address, node.uuid) == ("b", b.address, b.core.parts.context.me.uuid)
     assert welcome(joined(SimNetwork().node("a"), 1)).nodes == ()
+
+
+def test_a_client_learns_of_other_sites_by_addresses_that_it_can_dial() -> None:
+    far, near = "tcp://10.0.0.1:7710", "tcp://127.0.0.1:7710"
+    a = SimNetwork().node("a")
+    context, room = a.core.parts.context, a.core.parts.room
+    context.settings = replace(context.settings, site=SiteSettings(clients={"NYC": (near, far)}))
+    assert welcome(joined(a, 1)).sites == (("NYC", (near, far)),), "over the local socket"
+    for endpoint, found in (("tcp://127.0.0.1:5001", (near, far)), ("tcp://10.0.0.2:7710", (far,))):
+        conn: Any = SimpleNamespace(trusted=False, endpoint=endpoint)
+        assert room.sites(conn) == (("NYC", found),)
 
 
 def test_a_dead_node_is_named_no_more() -> None:

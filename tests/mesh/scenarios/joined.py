@@ -35,6 +35,7 @@ class Plan:
     rights: str
     gateways: int = 1
     in_row: bool = False  # a chain of sites; else all are linked
+    moves: bool = False  # clients of a site may go to the sites that it dials
 
     @property
     def sites(self) -> list[str]:
@@ -59,7 +60,9 @@ class Plan:
             if other != site:
                 text += f"[sites.{other}]\n{self.rights}\n"
                 text += f'via = "{self.sites[at + (1 if n > at else -1)]}"\n' if other not in linked else ""
-                text += f"addresses = {json.dumps(addresses[other])}\n" if other in self.dialled(site) else ""
+                if other in self.dialled(site):
+                    text += f"addresses = {json.dumps(addresses[other])}\n"
+                    text += "clients = true\n" if self.moves else ""
         return text
 
 
@@ -102,6 +105,8 @@ def joined(plan: Plan, *, wire: float = 0.0) -> Iterator[Joined]:
         for site, state in states.items():
             for other in plan.neighbours(site):
                 join_site(state, other, token_of(meshes[other], RELAY, 0, site))
+                if plan.moves:
+                    join_site(state, other, token_of(meshes[other], "client", 0))
         found = Joined(lab=stack.enter_context(_late(plan, wire)) if wire else None)
         for site, state in states.items():
             found.nodes[site] = []

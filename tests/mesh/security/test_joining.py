@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import KeysRefused
+from mesh.security.clientkeys import site_keys
 from mesh.security.joining import join, join_site, new_mesh, token_of
 from mesh.security.keyfiles import clusters, mesh_path, read_mesh, read_site, site_path
 from mesh.security.token import Token
@@ -80,6 +81,25 @@ def test_the_keys_of_another_site_are_kept_apart_from_those_of_a_mesh_of_the_sam
     assert read_site(tmp_path, "SFO") is None
 
 
+@pytest.mark.parametrize("role", ["client", "monitor"])
+def test_keys_of_clients_for_another_site_are_kept_beside_those_of_its_gateways(
+    tmp_path: Path, role: str
+) -> None:
+    tmp_path.chmod(0o700)
+    relay, token = another_site(tmp_path / "a"), another_site(tmp_path / "b", role=role)
+    environ = {"MESH_STATE_DIR": str(tmp_path)}
+    with pytest.raises(KeysRefused, match="mesh join --site NYC"):
+        site_keys(environ, "NYC")
+    join_site(tmp_path, "NYC", relay)
+    path, is_new = join_site(tmp_path, "NYC", token)
+    assert (path, is_new) == (site_path(tmp_path, "NYC", is_client=True), True)
+    assert join_site(tmp_path, "NYC", token) == (path, False)
+    kept, found = read_site(tmp_path, "NYC"), site_keys(environ, "NYC")
+    assert kept is not None and kept.secret == relay.secret
+    assert (found.secret, found.curve.server.public) == (token.secret, token.server)
+    assert path.parent.stat().st_mode & 0o777 == 0o700 and clusters(tmp_path) == []
+
+
 def test_a_site_is_joined_once_and_another_of_its_name_only_when_that_is_said(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     token, other = another_site(tmp_path / "a"), another_site(tmp_path / "b")
@@ -101,7 +121,7 @@ def test_a_site_is_joined_once_and_another_of_its_name_only_when_that_is_said(tm
     assert site_path(tmp_path, "NYC").with_name("NYC.json.left").read_bytes() == before
 
 
-@pytest.mark.parametrize("role", ["node", "client", "monitor"])
+@pytest.mark.parametrize("role", ["node", "admin"])
 def test_only_the_token_of_a_gateway_lets_gateways_in(tmp_path: Path, role: str) -> None:
     tmp_path.chmod(0o700)
     with pytest.raises(KeysRefused, match="mesh token --role relay"):

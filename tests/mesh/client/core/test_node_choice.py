@@ -8,18 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.known_nodes import KnownNode, introduced
-from mesh.client.core.node_choice import (
-    FLAPPING,
-    FORWARDS,
-    HERD,
-    LATEST,
-    OWN,
-    STEADY,
-    NodeChoice,
-    Place,
-    Source,
-    Step,
-)
+from mesh.client.core.node_choice import FLAPPING, FORWARDS, HERD, LATEST, OWN, STEADY, NodeChoice
+from mesh.client.core.places import Place, Source, Step
 from mesh.errors import MeshError, NodeNotFound, Refused
 from mesh.wire import commands as c
 from tools.costing.wire import WELCOME

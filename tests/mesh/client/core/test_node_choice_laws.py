@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.client.core.known_nodes import KnownNode
-from mesh.client.core.node_choice import FLAPPING, HERD, LATEST, OWN, NodeChoice, Place, Source
+from mesh.client.core.node_choice import FLAPPING, HERD, LATEST, OWN, NodeChoice
+from mesh.client.core.places import Place, Source
 from mesh.wire import commands as c
 from tests.mesh.client.core.test_node_choice import ADDRESSES, DEAD, FULL, chosen, welcome
 

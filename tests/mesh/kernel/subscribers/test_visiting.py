@@ -131,16 +131,16 @@ def test_a_copy_of_a_client_whose_session_has_moved_on_is_refused(play: Any) -> 
     async def scenario(it: Moves) -> None:
         it.visit("stork")
         await it.m.pass_time(5)
-        copy = it.joe._shell.core.visits._certificate
+        copy = it.joe._shell.core.visits._here.certificate
         it.visit("ibis")
         await it.m.pass_time(5)
-        original = it.joe._shell.core.visits._certificate
-        it.joe._shell.core.visits._certificate = copy  # a copy does not know the visits of the original
+        original = it.joe._shell.core.visits._here.certificate
+        it.joe._shell.core.visits._here.certificate = copy  # a copy does not know the visits of the original
         it.visit("stork")
         await it.m.pass_time(5)
         why = it.joe._shell.core.line.why
         assert why is not None and why.code == "SESSION_IN_USE" and "the same stream key" in why.what
-        it.joe._shell.core.visits._certificate = original
+        it.joe._shell.core.visits._here.certificate = original
 
     play(scenario)
 

@@ -52,6 +52,13 @@ class ConsumerInbox:
         elif not self._is_closed:
             self.envelopes[delivered] = None
 
+    def lose_all(self) -> None:
+        """Drop all messages, which no longer belong to the consumer."""
+        for delivered in self.envelopes:
+            delivered.states[:] = bytes(GONE if state == HERE else state for state in delivered.states)
+        self.waiting.clear()
+        self.envelopes.clear()
+
     def close(self) -> None:
         """Drop all messages, because the consumer leaves."""
         self._is_closed = True

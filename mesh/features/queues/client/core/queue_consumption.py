@@ -127,6 +127,11 @@ class QueueConsumption:
         self.settling.on_epoch_end()
         self._quiet()
 
+    def lose_messages(self, why: str) -> None:
+        """Give up all unsettled messages; their settlements fail."""
+        self.settling.fail_all(LeaseOver(why))
+        self._inbox.lose_all()
+
     def end(self, why: MeshError) -> None:
         """Drop all unsettled messages, and end with the error `why`.
 

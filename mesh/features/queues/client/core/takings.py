@@ -107,6 +107,11 @@ class Takings:
         if it.is_leaving and not it.settling.owes and it.number not in self._asked:
             self._all.pop(it.number, None)
 
+    def lose_messages(self, why: str) -> None:
+        """Give up all unsettled messages, of which the nodes of another site know nothing."""
+        for it in self._all.values():
+            it.lose_messages(why)
+
     def end_epochs(self) -> None:
         """End the epochs of the last connection, and drop its commands, after a reconnect."""
         for it in self._all.values():
