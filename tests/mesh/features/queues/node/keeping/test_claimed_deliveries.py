@@ -263,6 +263,7 @@ def test_law_3_a_node_that_restarts_within_a_second_and_claims_nothing_again_los
         heron, stork = (it.m._nodes[name].core.parts for name in ("heron", "stork"))
         stork[QueueParts].taking._claims._all.clear()  # as in a new process
         peer = heron.neighbours.peers[stork.context.me.uuid]
+        assert peer.data is not None
         heron.context.facts.publish_fact(LoggedIn(peer, peer.data))
         await it.m.pass_time(14)
         assert it.taken == []
