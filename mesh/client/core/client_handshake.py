@@ -83,7 +83,7 @@ class ClientHandshake:
     def begin_handshake(self, access: Access, nonce: bytes, is_visit: bool = False, site: str = "") -> None:
         """Begin the handshake of a new connection; on a visit, the session moves to another node."""
         self.access, self._nonces, self._dialed = access, (nonce, b""), site
-        self._is_visit = site != self.site or (is_visit and bool(self._session.token))
+        self._is_visit = is_visit and bool(self._session.token)
 
     def _presented(self) -> SiteSession:
         """Return the session in the site of the dialed node, which may be a new one."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.client.core.delivered_envelope import ACK
+from mesh.client.core.effects import Find, Report
+from mesh.client.core.places import Place, Source
 from mesh.errors import LeaseOver
 from mesh.wire import commands as c
 from mesh.wire.commands import EXTEND
-from tests.mesh.client.core.benches import result
+from tests.mesh.client.core.benches import ACCESS, result
 from tests.mesh.client.core.takers import STREAM, WELCOME, Bench, counts, is_open, jobs, opened
 
 OTHER = b"t" * 16
@@ -264,3 +267,29 @@ def test_without_a_lease_it_is_the_nodes_matter() -> None:
     bench.give(jobs(1))
     stopped(bench, 3.0)
     assert counts(bench.take(9)) == [1]
+
+
+def test_in_another_site_nothing_is_claimed_and_all_settlements_fail() -> None:
+    bench = opened()
+    bench.give(jobs(4))
+    first, second = bench.take(2)
+    said = bench.say(ACK, first)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
+    bench.done.clear()
+    while not any(isinstance(each, Find) for each in bench.done):
+        bench.wait(bench.context.due - bench.context.now)
+    bench.core.line.choice._last = Place("tcp://127.0.0.1:1", Source.SITE, site="NYC")
+    bench.core.found(bench.context.now, ACCESS)
+    bench.wait()
+    bench.hear(replace(WELCOME, node=replace(WELCOME.node, uuid=b"nyc0" * 4, name="gull"), next=1 << 20))
+    assert bench.consume().held == ()
+    with pytest.raises(LeaseOver, match="in another site"):
+        result(said)
+    with pytest.raises(LeaseOver):
+        bench.it.check_settleable(*second)
+    bench.open()
+    assert bench.it.take_message() is None
+    moved = [each for each in bench.done if isinstance(each, Report) and each.kind == "session_moved"]
+    assert [(each.text, each.resumed) for each in moved] == [
+        ("from heron to gull in the site NYC: the subscriptions began anew", False)
+    ]
