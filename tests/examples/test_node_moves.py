@@ -15,6 +15,7 @@ import mesh.sync
 from tests.examples.nodejs import Program, program, taken
 from tests.mesh.running import LIMIT, RunningNode, running, until
 from tests.mesh.scenarios.flock import Flock, flock_in
+from tests.mesh.security.keyed import mesh_file, user
 
 pytestmark = pytest.mark.slow
 
@@ -115,6 +116,42 @@ def test_it_leaves_a_drained_node_also_if_it_knows_no_other_one(flock: Flock) ->
         assert moved(js)["from"] == "heron"
 
     at_work(flock, "'heron'", disturb)
+
+
+def test_in_a_mesh_with_keys_it_goes_on_at_another_node() -> None:
+    text = """
+        const mesh = await connect({ node: [await told(), await told()] });
+        mesh.on('session_moved', (moved) => say({ moved }));
+        const subscription = await mesh.subscribe('k');
+        say((await mesh.publish('k', 'before')).state);
+        say((await take(subscription, 1))[0].text);
+        await told();
+        say((await mesh.publish('k', 'after')).state);
+        say((await take(subscription, 1))[0].text);
+        await mesh.close();
+    """
+    with user(mesh_file("test")) as (state, _), ExitStack() as stack:
+        heron, stork = nodes = [
+            RunningNode(name, state, "test", ("--bind", "tcp://127.0.0.1:0")) for name in ("heron", "stork")
+        ]
+        for node in nodes:
+            node.start()
+            stack.callback(stop, node)
+        assert heron.mesh("peer", "add", stork.tcp, "--url", "heron").returncode == 0
+        until(lambda: heron.mesh("ls", "--url", "heron").stdout.count("alive") == 2)
+        with program(text, heron) as js:
+            for node in nodes:
+                js.tell(node.tcp)
+            assert [js.heard(), js.heard()] == ["OK", "before"]
+            heron.kill()
+            assert moved(js) == {"from": "heron", "to": "stork"}
+            js.tell()
+            assert [js.heard(), js.heard()] == ["OK", "after"]
+
+
+def stop(node: RunningNode) -> None:
+    if node.is_running:
+        node.stop()
 
 
 def test_a_full_node_sends_it_to_another_one(tmp_path: Path) -> None:
