@@ -83,7 +83,7 @@ export class Consumer {
   /** End the epoch with its connection. */
   lost() {
     this.#epoch = null;
-    this.#settlements.forEach((settlement) => (settlement.isSent = false));
+    this.#settlements.forEach((each) => Object.assign(each, { isSent: false, wasSent: each.wasSent || each.isSent }));
   }
 
   arrived(messages, { tries }) {
@@ -155,7 +155,7 @@ export class Consumer {
     if (!row) throw leaseOver();
     job.isSettled = true;
     this.#jobs.delete(job);
-    const settlement = { row, what, delay, reason, isSent: false };
+    const settlement = { row, what, delay, reason, isSent: false, wasSent: false };
     settlement.promise = new Promise((resolve, reject) => Object.assign(settlement, { resolve, reject }));
     this.#settlements.add(settlement);
     if (!this.#isPlanned) setImmediate(() => this.#tell());
@@ -167,7 +167,7 @@ export class Consumer {
     this.#isPlanned = false;
     if (this.#epoch === null) return;
     const some = [...this.#settlements].filter(({ isSent }) => !isSent);
-    for (const settlement of some.filter(({ row }) => !row.tag)) this.#answer(settlement, leaseOver());
+    for (const settlement of some.filter(({ row }) => !row.tag)) this.#answer(settlement, leaseOver(settlement));
     const sent = some.filter(({ row }) => row.tag);
     if (!sent.length) return;
     const done = rangesOf(sent.filter(({ what }) => !what).map(({ row }) => row.tag));
@@ -178,7 +178,7 @@ export class Consumer {
       (request) => [SETTLE, this.number, this.#epoch, done, [], [], request, entries],
       (late) => {
         const lost = late.flatMap(([first, last]) => [first, last]);
-        sent.forEach((each) => this.#answer(each, isIn(each.row.tag, lost) ? leaseOver() : null));
+        sent.forEach((each) => this.#answer(each, isIn(each.row.tag, lost) ? leaseOver(each) : null));
       },
       (error) => sent.forEach((each) => this.#failed(each, error)),
     );
@@ -218,4 +218,8 @@ export function listed(rows) {
 /** Return whether a number is in the ranges first, last, first, last, … */
 const isIn = (number, ends) => ends.some((first, i) => i % 2 === 0 && first <= number && number <= ends[i + 1]);
 
-const leaseOver = () => new MeshError('LEASE_OVER', 'This message no longer belongs to this consumer.');
+/** The error of a settlement. If it was sent to an earlier node or process, its answer was lost. */
+const leaseOver = ({ wasSent } = {}) => {
+  const lost = wasSent ? ' The answer to an earlier settlement was lost, so it may be settled.' : '';
+  return new MeshError('LEASE_OVER', `This message no longer belongs to this consumer.${lost}`);
+};
