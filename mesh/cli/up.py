@@ -45,6 +45,11 @@ KEYS = {
     "Default: a free port of 127.0.0.1; with keys tcp://*:7710.",
 )
 @click.option(
+    "--advertise",
+    metavar="ADDRESS",
+    help="IP or IP:PORT at which other nodes dial this one, such as behind NAT. Default: its interfaces.",
+)
+@click.option(
     "--peer",
     multiple=True,
     metavar="ADDRESS",
@@ -98,10 +103,10 @@ KEYS = {
     help="Format of the log. Default: text, or journal if systemd reads stderr.",
 )
 def command(  # noqa: PLR0913
-    name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
-    data: str | None, store: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
-    properties: str | None, lenient: bool, words: tuple[str, ...], as_json: bool, log_level: str | None,
-    log_format: str | None,
+    name: str | None, bind: tuple[str, ...], advertise: str | None, peer: tuple[str, ...], mdns: bool | None,
+    config: str | None, data: str | None, store: str | None, cluster: str | None, probe: str | None,
+    accept_rollback: bool, properties: str | None, lenient: bool, words: tuple[str, ...], as_json: bool,
+    log_level: str | None, log_format: str | None,
 ) -> None:  # fmt: skip
     """Run a node in the foreground until Ctrl-C, SIGTERM, `mesh down`, or the end of its terminal.
 
@@ -112,6 +117,7 @@ def command(  # noqa: PLR0913
     given = {
         "node.id": name,
         "node.bind": bind or None,
+        "node.advertise": advertise,
         "node.peers": peer or None,
         "node.data": data,
         "node.store": store,

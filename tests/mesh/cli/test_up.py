@@ -27,6 +27,8 @@ running = partial(nodes.running, inside=ANEW)  # nodes that start as from a shel
     [
         (["--bind", "0.0.0.0:7710"], "[BIND_WITHOUT_KEYS]"),
         (["--bind", "nowhere"], "'nowhere' is not a TCP address"),
+        (["--advertise", "nowhere"], "'nowhere' is not an address that other nodes can dial"),
+        (["--advertise", "0.0.0.0"], "'0.0.0.0' is not an address that other nodes can dial"),
         (["--peer", "nowhere"], "'nowhere' is not a TCP address"),
         (["--id", "no name"], "'no name' is not a name"),
         (["--probe", "nowhere.json"], "nowhere.json cannot be read: No such file"),
@@ -45,6 +47,17 @@ def test_what_cannot_be_is_refused_before_anything_starts(
         monkeypatch.setenv("MESH_STATE_DIR", str(state))
         assert main(["up", *arguments]) == 2
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", ["127.0.0.2:7799", "127.0.0.2"])
+def test_a_node_advertises_the_given_address(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MESH_NODE__ADVERTISE", "127.0.0.3")  # the option wins
+    with nodes.running("a", options=("--advertise", given)) as a:
+        port = a.tcp.rpartition(":")[2]
+        address = f"tcp://{given}" if ":" in given else f"tcp://{given}:{port}"
+        assert a.it["named"] == address
+        assert json.loads(a.mesh("info", "--json").stdout)["address"] == address
 
 
 @pytest.mark.slow

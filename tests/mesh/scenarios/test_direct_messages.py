@@ -73,6 +73,7 @@ def test_A22_A23_A24_a_known_node_wins_and_a_relative_name_follows_its_domain(c:
             assert [x.content for x in await take(inbox, 2)] == [b"A22", b"A23"]
             [message] = await take(other, 1)
             assert (message.content, message.sender) == (b"A24", ann.name)
+            assert await figure(at_avalon, "published") == before + 1, "avalon counts what comes to it"
 
     asyncio.run(scenario())
 
