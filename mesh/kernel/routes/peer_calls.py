@@ -92,6 +92,8 @@ class PeerCalls(Component):
         self._questions: dict[int, Question[Any]] = {}
         self._early: deque[Callable[[], None]] = deque()  # asked before the peers are known
         self._request = 0
+        self._due_at = inf  # before this time, no wait is over
+        self._slow_version = 0
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -103,8 +105,12 @@ class PeerCalls(Component):
         return (on_command(Reply, self._replied),)
 
     def tick(self) -> None:
-        self.finish_waits()
-        self._context.clock.wake(self.deadline())
+        """Finish the waits that are over, without a look at each question while none can be."""
+        self._begin()
+        if self._context.clock.now >= self._due_at or self._slow_version != self.slow.version:
+            self.finish_waits()
+            self._slow_version, self._due_at = self.slow.version, self.deadline()
+        self._context.clock.wake(self._due_at)
 
     def _try(self, uuid: bytes) -> None:
         """Ask a peer a trivial question, to see how soon it answers."""
@@ -142,9 +148,13 @@ class PeerCalls(Component):
         for uuid, version in need.items():
             self._confirming.when(uuid, version, self._context.clock.now, partial(confirmed_by, uuid))
         if need:
-            self._context.clock.wake(self._confirming.deadline)
+            self._wake(self._context.clock.now + CONFIRM)
         else:
             then()
+
+    def _wake(self, at: float) -> None:
+        self._due_at = min(self._due_at, at)
+        self._context.clock.wake(at)
 
     def confirmed(self, peer: Peer) -> None:
         """End the waits that `peer.confirmed` satisfies, and start deferred work if settled."""
@@ -181,7 +191,7 @@ class PeerCalls(Component):
         for node in need.values() if is_read else ():
             self._context.counters.tally.counters_of(node).asked += 1
         self._questions[self._request] = question
-        self._context.clock.wake(self._due(question))
+        self._wake(self._due(question))
         # The peers may have to ask others, and must answer before this node stops waiting.
         if isinstance(ask, Carried):
             ask = replace(ask, within=within * 3 / 4)
@@ -252,7 +262,7 @@ class PeerCalls(Component):
     def _finish(self, request: int) -> None:
         question = self._questions.get(request)
         if question is not None and question.need and self._context.clock.now < self._due(question):
-            self._context.clock.wake(self._due(question))
+            self._wake(self._due(question))
         elif question is not None:
             del self._questions[request]
             for uuid in question.need:
@@ -270,8 +280,8 @@ class PeerCalls(Component):
             return min(question.deadline, question.begun + SHORT)
         return question.deadline
 
-    def deadline(self) -> float | None:
-        """Return when `finish_waits` must be called next, or None."""
+    def deadline(self) -> float:
+        """Return when `finish_waits` must be called next; inf: no wait is open."""
         deadlines = [self._confirming.deadline, self.slow.deadline()]
         deadlines += map(self._due, self._questions.values())
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        return min((deadline for deadline in deadlines if deadline is not None), default=inf)

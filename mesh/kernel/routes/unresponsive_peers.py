@@ -33,6 +33,7 @@ class UnresponsivePeers:
     ) -> None:
         self._context = context
         self._slow: dict[bytes, float] = {}  # time of the next trial
+        self.version = 0  # of the slow nodes, counted as one is added
         self._events: dict[bytes, Seldom] = {}
         self._versions: dict[bytes, tuple[int, float]] = {}  # of interest, with the time of sending
         self._trials = Bounded[tuple[bytes, int], float](TRIALS)  # (node, question) -> deadline
@@ -47,6 +48,7 @@ class UnresponsivePeers:
         """Record that a node has not answered a question for `seconds`; from 1 s, the node is slow."""
         if seconds >= ENOUGH and uuid not in self._slow:
             self._slow[uuid] = self._context.clock.now + TRY
+            self.version += 1
             if self._events.setdefault(uuid, Seldom(SAY_AGAIN)).allows(self._context.clock.now):
                 self._report_event(
                     uuid, "is alive but does not answer; requests skip this node until it answers", "warning"

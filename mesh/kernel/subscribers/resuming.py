@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TypeVar
 
 from mesh.kernel.asking.interest_sync import InterestSync
@@ -58,7 +59,7 @@ class Resuming(Component):
         self._demand = demand
         self._pulls = Pulls(context, logs, resumed, self._check_waiting)
         self._arrivals: dict[bytes, Arrival] = {}  # by stream
-        self._waiting: dict[Feed, tuple[float, Callable[[], None]]] = {}  # deadline, and what follows
+        self._waiting: dict[Feed, tuple[float, Callable[[], None]]] = {}  # deadline, in order; what follows
 
     def features(self) -> Sequence[str]:
         return (VISITS,)
@@ -176,7 +177,7 @@ class Resuming(Component):
 
     def tick(self) -> None:
         now = self._context.clock.now
-        for feed in [feed for feed, (due, _) in self._waiting.items() if due <= now]:
+        for feed in [*takewhile(lambda feed: self._waiting[feed][0] <= now, self._waiting)]:
             self._waiting.pop(feed)[1]()
         self._pulls.tick()
 

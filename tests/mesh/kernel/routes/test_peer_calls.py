@@ -5,7 +5,7 @@ import pytest
 from mesh.errors import BadName
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.peers.peer import Peer
-from mesh.kernel.routes.peer_calls import PeerCalls
+from mesh.kernel.routes.peer_calls import PeerCalls, Question
 from mesh.kernel.routes.unresponsive_peers import SHORT, TRY
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
@@ -168,6 +168,30 @@ def test_trial_A7_who_is_given_no_time_is_not_called_slow(within: float) -> None
     questions.ask_all([peer], question, Values, lambda r, missing: done.append(missing), within)
     net.run(1.0)
     assert (done, peer.node.uuid in questions.slow) == ([["b"]], False)
+
+
+def test_open_questions_are_looked_at_only_when_one_may_be_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = SimNetwork(6)
+    a, b = net.mesh("a", "b")
+    questions: PeerCalls = a.core.parts.questions
+    peer = a.core.parts.neighbours.named("b")
+    assert peer is not None
+    Mute(b)
+    ended: list[float] = []
+    for _ in range(20):
+        questions.ask_all([peer], AskState(), StateTold, lambda r, missing: ended.append(net.now), 4.0)
+    looks, due = list[object](), questions._due
+
+    def look(question: Question[StateTold]) -> float:
+        looks.append(question)
+        return due(question)
+
+    monkeypatch.setattr(questions, "_due", look)
+    net.run(2.0)
+    assert len(looks) <= 20, "after the first tick, the earliest deadline is known"
+    questions.slow.waited_for(peer.node.uuid, 1.0)
+    net.run(1.5)
+    assert len(ended) == 20, "another wait has found the node slow"
 
 
 def test_trial_D_who_does_not_answer_by_another_way_than_the_data_connection_is_not_called_slow() -> None:
