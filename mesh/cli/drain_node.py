@@ -137,7 +137,7 @@ def _tell_end(name: str, found: NodeDrained, as_json: bool) -> None:
         print_message(f"{harmless(name)} is drained, but not empty:")
     _tell_left(found.left)
     if any(row.fate == "waits" for row in found.left):
-        print_message("rows that wait are for nodes that are down; they stay on disk, also over a restart")
+        print_message("rows that wait are for nodes that are down or absent clients; they stay on disk")
     print_message(f"to end the drain:  mesh drain --cancel --url {at}")
 
 

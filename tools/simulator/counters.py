@@ -49,6 +49,8 @@ OF: Mapping[Collection[str], Collection[str]] = {
         "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: SITE_UNREACHABLE",
         "asked in vain: NO_RIGHT", "asked in vain: TIMEOUT",
     ),
+    ("drain",): ("a node drained", "drain: NO_OTHER_NODE"),
+    ("redirect",): ("refused by a full node",),
     ("transport",): ("a descriptor used again before its end was read",),
     ("sites",): ("a site lost", "a site seen again", "something waited while a site was lost"),
 }  # fmt: skip

@@ -64,8 +64,11 @@ class Event:
 #                state), sub, confirmed, unsub, deliver, gap, retracted (a dirty read), down, erase (request),
 #                erased (answer), read (the result of get() at `to` in the end; text: how)
 #                visit (it is sent to the node at the address `to`), came to (a client that knows several
-#                nodes), released (by its former nodes), open visit (not released in the end)
-# Nodes:         serves (a session that is at another node), has session (in the end)
+#                nodes), released (by its former nodes), open visit (not released in the end), dials (the
+#                address `to`), unserved (in the end)
+# Nodes:         serves (a session that is at another node), has session (in the end), gives up (a session
+#                that left, without its release), drain (how far; text: step, keys: what is left), drain
+#                refused (text: code, keys: other nodes that stay), emptied (stamp: messages left)
 #                start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
 #                with a position is on disk), tail (an envelope waits, on disk), known (numbers are on disk),
 #                view (text: the state of `to`, with its boot and incarnation), sample, end,

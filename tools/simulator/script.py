@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from tools.simulator.casts import Cast
 from tools.simulator.steps import Step
 from tools.simulator.world.weather import FAIR, Wire
 
+LEAVES = ("drain node",)  # steps that send all clients of a node away
 MOVES = ("move", "visit", "roam", "kill node", "cut client")  # steps that send a client to another node
 ENVELOPE = 3_000  # bytes of credit; more than the messages of one step
 
@@ -55,13 +57,25 @@ def _sources(cast: Cast) -> int:
 
 
 def roaming(script: Script) -> frozenset[str]:
-    """Return the clients that know several nodes, because a step moves them.
+    """Return the clients that know several nodes, because a step moves them, or a node sends them away.
 
     In other meshes, messages may wait at the former node for their master, and later ones overtake them.
     """
     if script.cast.rules not in ("plain", "direct"):
         return frozenset()
-    return frozenset(str(step.args[0]) for step in script.steps if step.kind in MOVES)
+    if sends_away(script):
+        return frozenset((*script.clients, *_clients_of(script, ("client",))))
+    return frozenset(_clients_of(script, MOVES))
+
+
+def _clients_of(script: Script, kinds: tuple[str, ...]) -> Iterator[str]:
+    return (str(step.args[0]) for step in script.steps if step.kind in kinds)
+
+
+def sends_away(script: Script) -> bool:
+    """Return whether nodes send clients away: they are drained, or full."""
+    is_limited = any("max_connections" in settings for settings in script.own.values())
+    return is_limited or any(step.kind in LEAVES for step in script.steps)
 
 
 def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:

@@ -23,8 +23,14 @@ Fault = Callable[[Random, Script, float, str], Iterator[Step]]
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
     """Yield the work of clients that move, and the faults that let them move."""
-    early = [node for node in script.nodes if node not in script.late]
     roamers = [f"roam-{i}" for i in range(dice.randint(1, 4))]
+    yield from work(script, dice, roamers)
+    yield from moved(script, dice, roamers)
+
+
+def work(script: Script, dice: Random, roamers: list[str]) -> Iterator[Step]:
+    """Yield the work of clients that move: they subscribe, publish, serve and request."""
+    early = [node for node in script.nodes if node not in script.late]
     for name in roamers:
         yield Step(0.0, "client", (name, dice.choice(early)))
         for i in range(dice.choice([1, 1, 2])):
@@ -32,7 +38,6 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
     if dice.random() < 0.4:
         yield from _served(script, dice, roamers)
     yield from _published(script, dice, roamers)
-    yield from _moved(script, dice, roamers)
 
 
 def _listen(dice: Random, script: Script, now: float, name: str, sub: str) -> Step:
@@ -64,7 +69,8 @@ def _published(script: Script, dice: Random, roamers: list[str]) -> Iterator[Ste
         now += dice.expovariate(1.0)
 
 
-def _moved(script: Script, dice: Random, roamers: list[str]) -> Iterator[Step]:
+def moved(script: Script, dice: Random, roamers: list[str]) -> Iterator[Step]:
+    """Yield the faults that move clients."""
     now, often = WARM_UP, dice.choice([3.0, 8.0, 20.0])
     while (now := now + dice.expovariate(1 / often)) < script.seconds:
         yield from dice.choice(FAULTS)(dice, script, now, dice.choice(roamers))

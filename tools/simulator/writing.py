@@ -8,7 +8,20 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulator import abroad, durables, nemesis, parts, queues, rules, services, sites, visits, workload
+from tools.simulator import (
+    abroad,
+    drains,
+    durables,
+    nemesis,
+    parts,
+    queues,
+    redirects,
+    rules,
+    services,
+    sites,
+    visits,
+    workload,
+)
 from tools.simulator.casts import Cast, drawn
 from tools.simulator.profiles import Profile
 from tools.simulator.script import Script, room_for
@@ -37,8 +50,8 @@ def written(seed: int, profile: Profile) -> Script:
     settings |= Random(f"memory {profile.seeded} {seed}").choice(MEMORY)
     settings |= {"adopts_parents": True} if cast.rules == "tree" else {}
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
-    if profile.durables:
-        late = ()  # a lone start misses new durable subscriptions
+    if profile.durables or profile.drains or profile.redirects:
+        late = ()  # a lone start misses new durable subscriptions, and limits are for all clients
     script = Script(
         seed,
         profile.name,
@@ -53,7 +66,7 @@ def written(seed: int, profile: Profile) -> Script:
     )
     if profile.parts:
         script = replace(script, own=parts.settings_of(script))
-    if profile.durables:  # node states report changes after a cut
+    if profile.durables or profile.drains or profile.redirects:  # node states report changes after a cut
         script = replace(script, tells_states=True)
     if profile.sites:
         cast = sites.with_little_room(cast, Random(f"room {profile.seeded} {seed}"))
@@ -64,6 +77,8 @@ def written(seed: int, profile: Profile) -> Script:
         script = sites.with_far_wire(script, Random(f"far {profile.seeded} {seed}"))
     is_keyed = Random(f"keys {profile.seeded} {seed}").random() < profile.keyed
     steps = tuple(_steps(script, profile, dice))
+    if profile.redirects:
+        script = replace(script, own=redirects.settings_of(script, steps))
     return replace(script, steps=steps, is_keyed=is_keyed, has_descriptors=profile.has_descriptors)
 
 
@@ -98,6 +113,10 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
     own = Random(f"who moves {profile.seeded} {script.seed}")
     roams = sorted(visits.planned(script, own)) if own.random() < profile.visits else ()
+    own = Random(f"which nodes empty {profile.seeded} {script.seed}")
+    emptied = sorted(drains.planned(script, own)) if own.random() < profile.drains else ()
+    own = Random(f"which nodes are full {profile.seeded} {script.seed}")
+    sent = sorted(redirects.planned(script, own)) if own.random() < profile.redirects else ()
     own = Random(f"beside them {profile.seeded} {script.seed}")
     beside = sorted(sites.asides(script, own)) if profile.sites else ()
     own = Random(f"to whom {profile.seeded} {script.seed}")
@@ -115,6 +134,8 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
         moves,
         keeps,
         roams,
+        emptied,
+        sent,
         ruled,
         beside,
         across,

@@ -32,7 +32,7 @@ class Fate(StrEnum):
 
     MOVES = "moves"  # a step waits for them
     STAYS = "stays"  # they cannot move, and the drain is never complete
-    WAITS = "waits"  # they wait on disk for a node that is down
+    WAITS = "waits"  # they wait on disk for a node that is down, or for a client
 
 
 class Left(NamedTuple):

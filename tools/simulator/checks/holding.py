@@ -25,6 +25,7 @@ class Hold:
     holder: Holder
     since: Event
     until: float
+    part: str  # node with the message
 
 
 class Holds:
@@ -32,7 +33,7 @@ class Holds:
 
     The end of a process ends the holds of its deliveries. A consumer that reconnects holds a message that it
     claims, if the node accepts the claim. A new process knows the former consumers, but not their deliveries,
-    so it may accept a false claim.
+    so it may accept a false claim. A consumer that moved holds messages of other nodes for GRACE at least.
     """
 
     def __init__(self, unsure: Unsure, anew: Collection[Id] = ()) -> None:
@@ -40,7 +41,7 @@ class Holds:
         self._anew = anew  # messages that may exist as two
         self._of: dict[Id, Hold] = {}
         self._over: set[tuple[str, int]] = set()  # processes that ended
-        self._ever: set[tuple[Holder, Id]] = set()  # all deliveries of each consumer
+        self._ever: dict[tuple[str, int, Id], str] = {}  # all deliveries: by session, number, message; node
         self._leases: dict[Holder, float] = {}  # lease in s of current consumers
         self._expected: dict[Holder, float] = {}  # former consumers, and when they must be back
         self._back: set[Holder] = set()  # former consumers that were back in time
@@ -62,7 +63,7 @@ class Holds:
                 self._until((e.who, e.to), -inf)
             case "crash" | "stop":
                 self._over.add((e.who, e.boot))
-                self._of = {name: hold for name, hold in self._of.items() if hold.holder[0] != e.who}
+                self._of = {name: hold for name, hold in self._of.items() if hold.part != e.who}
                 self._expected = {h: until for h, until in self._expected.items() if until >= e.at}
                 self._expected |= {h: inf for h in self._leases if h[0] == e.who}
                 self._leases = {h: lease for h, lease in self._leases.items() if h[0] != e.who}
@@ -84,28 +85,30 @@ class Holds:
         is_said = e.at >= self._unsure.since(e.id) and hold is not None and bool(e.gap or hold.since.gap)
         if hold is not None and hold.until > e.at and not is_said and e.id not in self._anew:
             self.found.append(Violation("Q3", f"{hold.holder[1]} has it", (hold.since, e)))
-        self._ever.add((holder, e.id))
+        self._ever[e.to, e.sub, e.id] = e.who
         if (e.who, e.boot) in self._over:  # late deliveries: stores in progress precede the goodbye
             self._of.pop(e.id, None)
             return
         lease = self._leases.get(holder, inf)
-        self._of[e.id] = Hold(holder, e, e.at + lease * 0.98 - SLACK)
+        self._of[e.id] = Hold(holder, e, e.at + lease * 0.98 - SLACK, e.who)
 
     def _opens(self, e: Event) -> None:
         session, kept = e.keys[0], e.keys[1:]
-        holder = (session.split("/")[2], session, e.sub)
+        holder = (e.to or session.split("/")[2], session, e.sub)
         for text in kept:
             stream, domain, number = text.split(" ")
             name = (stream, domain, int(number))
-            if (holder, name) not in self._ever and holder not in self._back:
+            part = self._ever.get((session, e.sub, name), "")
+            if not part and holder not in self._back:
                 self.found.append(Violation("Q3", f"{text} was never given to it", (e,)))
             if holder not in self._leases:
                 continue  # its epoch has already ended
             hold = self._of.get(name)
             is_sure = e.at < self._unsure.since(name) and name not in self._anew
-            if hold is not None and hold.until > e.at and is_sure:
+            if hold is not None and hold.until > e.at and is_sure and hold.holder[1:] != holder[1:]:
                 self.found.append(Violation("Q3", f"{hold.holder[1]} has it, too", (hold.since, e)))
-            self._of[name] = Hold(holder, e, e.at + self._leases[holder] * 0.98 - SLACK)
+            lasts = self._leases[holder] * 0.98 if part in ("", holder[0]) else GRACE
+            self._of[name] = Hold(holder, e, e.at + lasts - SLACK, part or holder[0])
 
     def _ends(self, e: Event) -> None:
         hold = self._of.get(e.id)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from tools.simulator.checks.facts import Facts, Id
+from tools.simulator.checks.facts import Facts, Id, moves
 from tools.simulator.history import Event, History
 
 KEPT_TWICE = "kept twice"  # a second master has legitimately kept a copy
@@ -15,18 +15,30 @@ KEPT_TWICE = "kept twice"  # a second master has legitimately kept a copy
 class Unsure:
     """The times from which messages may exist at two nodes, if marked redelivered.
 
-    `unsure_since` applies to all, kept_twice in durables.py to single ones. If a queue is deleted and
-    declared again, a node that was unreachable does not know the outcome of its transfers.
+    `unsure_since` applies to all, kept_twice in durables.py to single ones, and so do moves of producers
+    before the answer. If a queue is deleted and declared again, a node that was unreachable does not know the
+    outcome of its transfers.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:
         self._all = unsure_since(history, facts)
-        self._single = {e.id: e.at for e in history.of(KEPT_TWICE)}
+        self._single = {e.id: e.at for e in history.of(KEPT_TWICE)} | dict(put_at_two_nodes(history))
         removed = [(e.to, e.at) for e in history.of("fault") if e.text == "queue removed"]
         self._removed = dict(reversed(removed))
 
     def since(self, name: Id) -> float:
         return min(self._all, self._single.get(name, inf), self._removed.get(name[1], inf))
+
+
+def put_at_two_nodes(history: History) -> Iterator[tuple[Id, float]]:
+    """Yield each message whose producer moved before its answer, and the time of the move."""
+    moved = moves(history)
+    said = {e.id: e.at for e in history.of("put said")}
+    for e in history.of("put") if moved else ():
+        until = said.get(e.id, inf)
+        begun = (begin for begin, _ in moved.get(e.who, ()) if e.at <= begin <= until)
+        if (first := next(begun, None)) is not None:
+            yield e.id, first
 
 
 def unsure_since(history: History, facts: Facts) -> float:
@@ -55,7 +67,10 @@ def put_anew(history: History, facts: Facts) -> set[Id]:
     message again as a new one, and the next process does not know that the first one may have moved to
     another node.
     """
-    said = {e.id: (e.at, e.to.split("/")[2]) for e in history.of("put said") if e.to}
+    moved = moves(history)
+    said = {
+        e.id: (e.at, "" if e.who in moved else e.to.split("/")[2]) for e in history.of("put said") if e.to
+    }
     ends = [(e.at, e.who) for e in history.of("crash", "stop")]
     found = set()
     for e in history.of("put"):

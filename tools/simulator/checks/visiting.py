@@ -26,6 +26,14 @@ def one_connection(history: History, facts: Facts) -> list[Violation]:
     return found
 
 
+def not_given_up(history: History, facts: Facts) -> list[Violation]:
+    """SE5: a node that knows that a session is at another node keeps what it holds until its release."""
+    return [
+        Violation("SE5", "it gives up a session that no node has released", (event,))
+        for event in history.of("gives up")
+    ]
+
+
 def nothing_held(history: History, facts: Facts) -> list[Violation]:
     """SE6: in the end one node has a session that moved, and no node or client has an unfinished move."""
     ended = {event.who for event in history.of("down")}

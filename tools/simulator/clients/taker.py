@@ -138,7 +138,8 @@ class Taker(Producer):
 
     def _opened(self, number: int, address: str, epoch: int, kept: Sequence[str]) -> None:
         keys = (self.session_name, *kept)
-        self.event("opened", sub=number, domain=address, stamp=epoch, keys=keys)
+        at = self.core.line.home
+        self.event("opened", sub=number, domain=address, stamp=epoch, keys=keys, to=at)
 
     def _told_of(
         self, it: Consumer, kind: str, one: tuple[DeliveredEnvelope, int], tries: int = 0, text: str = ""

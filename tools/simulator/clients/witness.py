@@ -18,6 +18,7 @@ from tools.simulator.clients.client import SimClient
 from tools.simulator.clients.diary import sum_of
 from tools.simulator.clients.kept import Call, Got, Subscription
 from tools.simulator.history import Event, History
+from tools.simulator.world.network import Pipe
 from tools.simulator.world.weather import HarshNetwork
 
 What = dict[str, Any]
@@ -102,6 +103,11 @@ class Witness(SimClient):
         self.event("visit", to=address)
         super().move(address)
 
+    def _dial(self, key: int, address: str) -> Pipe | None:
+        if self.roams:
+            self.event("dials", to=address)
+        return super()._dial(key, address)
+
     def die(self) -> None:
         if not self.is_closed:
             self.event("down")
@@ -121,6 +127,8 @@ class Witness(SimClient):
             "the connection to the node was lost",
         ):
             self.history.met("broken client")
+        elif kind == "refused" and text.endswith("[NODE_FULL]"):
+            self.history.met("refused by a full node")
 
     def check_places(self, command: c.Items, envelopes: list[Envelope]) -> None:
         """Check nothing here: C3.7 checks the whole history."""

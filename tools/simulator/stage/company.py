@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tools.simulator.clients.hand import Hand
+from tools.simulator.clients.operator import Operator
 from tools.simulator.clients.witness import Witness
+from tools.simulator.script import sends_away
 from tools.simulator.stage.scene import Scene, Steps
+
+STAYING = ("asker", "later", "boss")  # clients with the task of an operator
 
 
 class Company:
@@ -39,7 +43,9 @@ class Company:
             said = "later" if name.startswith("later") else name
             address = scene.nodes[node].ipc
             others = scene.others_of(node) if name in scene.roaming else ()
-            self._clients[name] = Hand(scene.net, address, said, scene.history, session, name, others)
+            stays = name.startswith(STAYING) and sends_away(scene.script)
+            kind = Operator if stays else Hand
+            self._clients[name] = kind(scene.net, address, said, scene.history, session, name, others)
 
     def publish(self, name: str, keys: str, flag: str, domain: str, size: int) -> None:
         client = self._clients.get(name)

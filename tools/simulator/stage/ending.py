@@ -163,6 +163,8 @@ class Ending:
             client.event("open publish")
         if client.roams and client.core.visits.is_moving:
             client.event("open visit", to=client.core.line.home)
+        if client.roams and not client.is_up:
+            client.event("unserved")
         if client.is_stuck:
             client.event("unsent")
         for number, to in client.open.items() if isinstance(client, Partner) else ():

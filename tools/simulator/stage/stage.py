@@ -9,6 +9,7 @@ from tools.simulator.history import History
 from tools.simulator.script import Script
 from tools.simulator.stage.company import Company
 from tools.simulator.stage.disks import Disks
+from tools.simulator.stage.drains import Drains
 from tools.simulator.stage.ending import Ending
 from tools.simulator.stage.machines import Machines
 from tools.simulator.stage.queues import Queues
@@ -40,9 +41,10 @@ class Stage:
         self._sites = Sites(scene)
         disks, wires, rules = Disks(scene, self._machines.start), Wires(scene), Rules(scene)
         visits = Visits(scene, self._machines.kill, self._machines.start)
+        drains = Drains(scene, self._machines.start)
         parts = (
             self._machines, disks, wires, rules, self._strangers, self._company, self._services,
-            self._queues, self._sites, visits,
+            self._queues, self._sites, visits, drains,
         )  # fmt: skip
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 

@@ -71,7 +71,7 @@ class SimNode:
         number = len(net.nodes) + 1
         self.uuid: bytes = settings.pop("uuid", number.to_bytes(2) * 8)
         self.address = address(number)
-        self.ipc = f"ipc:///run/{name}.{number}"
+        self.ipc = local_address(name, number)
         self.pub = f"ipc:///run/{name}.{number}.pub"
         self.key: bytes = settings.pop("key", b"")  # public key of its identity,
         self.metadata = said(settings.pop("metadata", {}))
@@ -331,6 +331,11 @@ class SimNode:
 
     def _send(self, key: Hashable, frames: list[bytes]) -> None:
         self.sockets.send(key, frames)
+
+
+def local_address(name: str, number: int) -> str:
+    """Return the local address of the n-th node of a network, from 1."""
+    return f"ipc:///run/{name}.{number}"
 
 
 def address(number: int) -> str:

@@ -19,6 +19,7 @@ from mesh.kernel.feature import FeatureParts
 from mesh.kernel.node import NodeCore
 from mesh.kernel.parts import Parts
 from mesh.kernel.peers.facts import Lived, ViewChanged
+from mesh.kernel.subscribers.session import Session
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
@@ -95,6 +96,7 @@ class Observer(Component):
         """Join a new core, as a feature whose component is the observer."""
         parts.context.facts.watched = True
         choices.watch(parts, self._sends)
+        self._watch_sessions(parts)
         for out in parts[SiteParts].outbound.by_name.values():
             self._watch(out.feed)
         ruled.watch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
@@ -105,6 +107,25 @@ class Observer(Component):
         for number in e.number_list(range(e.count)):
             what: Any = {"stream": e.stream.hex(), "domain": e.domain, "first": number, "text": other}
             self._add(self._event(kind, to=e.to, stamp=boot, **what))
+
+    def _watch_sessions(self, parts: Parts) -> None:
+        """Record sessions that left, and that end here without a release by their new nodes."""
+        clients, visiting, visits = parts.clients, parts.visiting, parts.context.visits
+        close, release = clients.close, visiting._release
+        released: dict[bytes, float] = {}  # time by stream
+
+        def releases(session: Session, master: bytes) -> None:
+            released[session.stream] = self._node.net.now
+            release(session, master)
+
+        def closes(session: Session) -> None:
+            is_held = session.conn is None and any(feed.queries for feed in session.feeds.values())
+            has_left = visits.has_left(session.stream, parts.context.me.uuid)
+            if is_held and has_left and released.get(session.stream) != self._node.net.now:
+                self._add(self._event("gives up", stream=session.stream.hex(), to=session.text))
+            close(session)
+
+        vars(clients)["close"], vars(visiting)["_release"] = closes, releases
 
     def _watch(self, feed: SiteFeed) -> None:
         """Record the messages that a site feed drops, except expired ones."""

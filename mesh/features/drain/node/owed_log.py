@@ -1,7 +1,7 @@
-"""Counts what the peers of a drained node are owed of its log."""
+"""Counts what the peers of a drained node are owed of its log, and the direct messages in its inboxes."""
 
 # Law: during LOG, a peer is owed what it was owed when the step began. Newer messages are on disk, and the
-#      peer receives them after the restart.
+#      peer receives them after the restart. So do clients with a direct message that they have not read.
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from mesh.kernel.context.leaving import Fate, Left, Step
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.nodes import Nodes
+from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.routing.feed import Feed
 
 
 class OwedLog(Component):
-    """Component that reports the messages which peers have not received yet."""
+    """Component that reports the messages which peers and the owners of inboxes have not received yet."""
 
-    def __init__(self, context: NodeContext, nodes: Nodes, peers: dict[bytes, Peer]) -> None:
+    def __init__(
+        self, context: NodeContext, nodes: Nodes, peers: dict[bytes, Peer], inboxes: Inboxes
+    ) -> None:
         self._context = context
         self._nodes = nodes
         self._peers = peers
+        self._inboxes = inboxes
         self._until: dict[bytes, int] = {}  # by uuid: messages matched when LOG began
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -44,3 +48,7 @@ class OwedLog(Component):
             if (owed := feed.pending - newer) > 0:
                 fate = Fate.MOVES if self._nodes.is_alive(name) else Fate.WAITS
                 yield Left(Step.LOG, "messages of the log", owed, fate, name)
+        if unread := sum(feed.pending for feed in self._inboxes.feeds()):
+            yield Left(
+                Step.LOG, "direct messages", unread, Fate.WAITS, why="their clients have not read them"
+            )

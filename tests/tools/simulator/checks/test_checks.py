@@ -172,6 +172,18 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     ),
     "L1": (PLAIN, (Event(9, "end", "a", text="pending"),), (Event(9, "end", "a", text="pending", stamp=1),)),
     "SE4": (PLAIN, (CAME,), (CAME, *[said("serves", "a", at) for at in range(6, 23)])),
+    "SE5": (PLAIN, (CAME,), (CAME, Event(6, "gives up", "a", stream=S))),
+    "SE10": (
+        PLAIN,
+        (said("drain", "a", 5, text="clients"), said("drain", "a", 6, text="done"), said("emptied", "a", 7)),
+        (said("drain", "a", 5, text="clients"), Event(7, "emptied", "a", 1, stamp=1)),
+    ),
+    "RD1": (PLAIN, (CAME,), (CAME, said("unserved", "joe", 9))),
+    "RD2": (
+        PLAIN,
+        tuple(Event(at / 10, "dials", "joe", to="b") for at in range(20)),
+        tuple(Event(at / 20, "dials", "joe", to="b") for at in range(20)),
+    ),
     "SE6": (
         PLAIN,
         (CAME, Event(9, "end", "a", text="sessions_held"), Event(9, "has session", "b", stream=S)),

@@ -255,7 +255,7 @@ def test_law_3_a_part_cut_off_for_longer_than_the_grace_gives_the_jobs_to_others
     play(scenario)
 
 
-def test_law_3_a_node_that_claims_nothing_again_after_a_login_loses_the_jobs(play: Any) -> None:
+def test_law_3_a_node_that_logs_in_and_claims_nothing_again_loses_the_jobs(play: Any) -> None:
     async def scenario(it: Jobs) -> None:
         await has_five(it)
         it.visit("stork")
