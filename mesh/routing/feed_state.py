@@ -142,6 +142,20 @@ class FeedState:
         """The number of messages in flight or waiting."""
         return self._flight.messages + self._backlog.messages
 
+    def left_behind(self, received: int) -> int:
+        """Return how many messages a subscriber lacks that goes on elsewhere, without those in a log.
+
+        `received` is the number of items that it received since the last restart. First values do not count,
+        as the subscriber asks for them again.
+        """
+        first = self._flight.sent - len(self._flight) + 1  # the number of the first item in flight
+        unreceived = (slice_ for number, slice_ in enumerate(self._flight, first) if number > received)
+        aside = chain.from_iterable(filter(None, self.aside.values()))
+        return self.gap + sum(
+            slice_.gap + (0 if slice_.is_persistent or slice_.is_first else slice_.messages)
+            for slice_ in chain(unreceived, self._backlog, aside)
+        )
+
     @property
     def items(self) -> int:
         """The number of slices in flight or waiting."""

@@ -73,7 +73,7 @@ class ClientCore:
         self.queues: Takings = Takings(context, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
-        self.visits: ClientVisits = ClientVisits(self.calls, key, self.subscriptions.numbers)
+        self.visits: ClientVisits = ClientVisits(self.calls, key, self.subscriptions.received)
         self.departing: Departing = Departing(
             context, self.line, self.sender, outbox, self._has_work, self.subscriptions.send_ack
         )

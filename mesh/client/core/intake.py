@@ -100,6 +100,11 @@ class Intake:
     # --- reading ----------------------------------------------------------------------------------------
 
     @property
+    def received(self) -> int:
+        """The number of items that the present process of the node has sent, and that have arrived."""
+        return self.used + len(self._items) + (self._given is not None) + self._held
+
+    @property
     def is_in_use(self) -> bool:
         return self._given is not None
 
@@ -164,7 +169,7 @@ class Intake:
             self._items.clear()
             self._seen, self._unconfirmed = SeenMessages(), None
         self._was_restarted = self.confirmed
-        self.used = -len(self._items) - (self._given is not None) - self._held
+        self.used -= self.received
 
     def end_with(self, error: MeshError) -> None:
         """End the intake with an error. Batches that have arrived can still be read."""

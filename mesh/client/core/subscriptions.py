@@ -133,6 +133,10 @@ class Subscriptions:
         """Return the numbers of the subscriptions that `resubscribe` registers again, without the inbox."""
         return [n for n, s in self._all.items() if s.confirmed and n != INBOX]
 
+    def received(self) -> list[tuple[int, int]]:
+        """Return the numbers of these subscriptions, each with the number of items from the node."""
+        return [(n, self._all[n].received) for n in self.numbers()]
+
     def resubscribe(self, is_new: bool, window: tuple[int, int], is_moving: bool = False) -> None:
         """Register the confirmed subscriptions again after a reconnect; `Calls` repeats the others.
 

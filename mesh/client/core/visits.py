@@ -18,6 +18,7 @@ from mesh.wire.calls import AskAttach, arguments
 from mesh.wire.limits import VISITS
 
 FORMER = 8  # former nodes at most; the oldest is given up
+Counts = list[tuple[int, int]]  # numbers of subscriptions, and their items
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ def former_nodes(former: Iterable[T], last: T, visited: T) -> list[T]:
 class SiteVisits:
     """The visits of one client in one site: its former nodes, last node, and last certificate."""
 
-    former: dict[bytes, None] = field(default_factory=dict)  # oldest first
+    former: dict[bytes, Counts] = field(default_factory=dict)  # items by subscription, oldest node first
     place: tuple[bytes, int] = (b"", 0)  # uuid and boot of the last node
     certificate: c.Certificate | None = None
 
@@ -39,20 +40,21 @@ class SiteVisits:
 class ClientVisits:
     """The visits of one client: its current node, its former nodes, and the last certificate.
 
-    `numbers()` returns the numbers of the subscriptions that the client repeats next.
+    `received()` returns the numbers of the subscriptions that the client repeats next, each with the number
+    of items from the last node.
     """
 
-    def __init__(self, calls: Calls, key: StreamKey, numbers: Callable[[], list[int]]) -> None:
+    def __init__(self, calls: Calls, key: StreamKey, received: Callable[[], Counts]) -> None:
         self._here = SiteVisits()
         self._sites: dict[str, SiteVisits] = {"": self._here}
         self._calls = calls
         self._key = key
-        self._numbers = numbers
+        self._received = received
         self._pending: Pending | None = None
 
     @property
-    def former(self) -> dict[bytes, None]:
-        """The former nodes in this site, oldest first."""
+    def former(self) -> dict[bytes, Counts]:
+        """The former nodes in this site, oldest first, each with the received items by subscription."""
         return self._here.former
 
     @property
@@ -78,7 +80,9 @@ class ClientVisits:
             return False
         is_visit = node.uuid != last[0] or (place != last and here.certificate is not None)
         if is_visit:
-            here.former = dict.fromkeys(former_nodes(here.former, last[0], node.uuid))
+            counts = {**here.former, last[0]: self._received()}
+            former = former_nodes(here.former, last[0], node.uuid)
+            here.former = {uuid: counts[uuid] for uuid in former}
             attach = self.attach + 1
             signature = self._key.sign(attach_text(session, attach, node.uuid))
             here.certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)
@@ -102,7 +106,8 @@ class ClientVisits:
         ask = AskAttach(
             certificate=self._here.certificate,
             former=list(self.former),
-            subscriptions=self._numbers() if is_visit else [],
+            subscriptions=[number for number, _ in self._received()] if is_visit else [],
+            received=list(self.former.values()),
         )
         self._pending = self._calls.send_command(
             lambda request: c.Call(request, ask.verb, arguments(ask)), self.former.clear

@@ -161,6 +161,11 @@ class Resuming(Component):
         self._waiting.pop(feed, None)
         self._pulls.drop_feed(feed, has_ended)
 
+    def has_arrived(self, stream: bytes) -> bool:
+        """Return whether the client of a session has repeated all its subscriptions."""
+        arrival = self._arrivals.get(stream)
+        return arrival is None or not arrival.expected
+
     def confirmed(self, stream: bytes) -> tuple[set[bytes], bool]:
         """Return the masters that have pinned their logs for a session, and whether these are all."""
         arrival = self._arrivals.get(stream)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_output import NodeOutput
 from mesh.kernel.context.outlet import Keyed, Outlet
@@ -27,6 +29,7 @@ def feed_key(stream: bytes, subscription: int) -> bytes:
 
 INBOX = 0  # subscription number of the inbox
 REPLIES = 2**32 - 1  # subscription number of replies
+UNKNOWN = 0  # number of messages that a node dropped with its process
 
 
 class Session:
@@ -52,6 +55,8 @@ class Session:
         self.sent_before: dict[str, int] = {}  # by domain: highest on earlier connections
         self.says_again = True  # its client marks resent messages
         self.gone_since = 0.0
+        self.left_to = b""  # the first node that released it here, and
+        self.left_gaps: list[tuple[int, int]] = []  # the messages that this node dropped then
 
     def attach(self, conn: Conn, says_again: bool) -> None:
         """Attach a connection, on which the client may resend messages of earlier connections.
@@ -69,6 +74,31 @@ class Session:
 
     def drop_slices(self, feed: Feed) -> None:
         self.outlet.drop_slices(feed)
+
+    def leave_to(self, node: bytes, received: Mapping[int, int]) -> list[tuple[int, int]]:
+        """Return the numbers of its subscriptions, each with the messages that this node drops: once.
+
+        The first node that asks gets the same answer again. `received` has the items that the client received
+        since the last start of this process.
+        """
+        if not self.left_to:
+            self.outlet.restart()  # gaps in flight are reported by that node
+            self.left_to, self.left_gaps = node, self._left_behind(received)
+        return self.left_gaps if node == self.left_to else []
+
+    def _left_behind(self, received: Mapping[int, int]) -> list[tuple[int, int]]:
+        feeds = [(number, feed) for number, feed in self.feeds.items() if feed.queries]
+        if self.user is None:  # restored at the start, and not connected since
+            return [(number, UNKNOWN) for number, _ in feeds]
+        counts = ((number, feed.left_behind(received.get(number, 0))) for number, feed in feeds)
+        return [(number, count) for number, count in counts if count]
+
+    def report_gaps(self, gaps: Iterable[tuple[int, int]]) -> None:
+        """Report what another node dropped of these subscriptions; an UNKNOWN number as one message."""
+        for number, count in gaps:
+            feed = self.feeds.get(number)
+            if feed is not None and feed.queries:
+                feed.missed(count or 1)
 
     def is_again(self, e: Envelope) -> bool:
         """Return whether an envelope may have been forwarded before, so that its master may have it."""

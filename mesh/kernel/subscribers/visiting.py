@@ -5,6 +5,8 @@
 # Law 3: the certificate of a visiting session is sent to a peer before any message of the session, also by
 #        nodes that forward its messages. It is kept after the session has left, as its messages may still
 #        wait here.
+# Law 4: messages that a former node drops, and that no log has, are reported to the client as a gap: by their
+#        number, or as one message if that node ended.
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.peers.facts import LoggedIn
+from mesh.kernel.peers.facts import LoggedIn, PeerLost
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
@@ -27,13 +29,14 @@ from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
 from mesh.kernel.subscribers.resuming import Resuming
-from mesh.kernel.subscribers.session import INBOX, Session
+from mesh.kernel.subscribers.session import INBOX, UNKNOWN, Session
 from mesh.kernel.subscribers.session_refusals import copied
 from mesh.kernel.subscribers.visit_rows import VisitRows
 from mesh.routing.aside import drop_master
 from mesh.routing.log import position_key
 from mesh.routing.visits import Standing
 from mesh.wire.calls import AskAttach, AskRelease
+from mesh.wire.calls.sessions import Counts
 from mesh.wire.commands import Certificate, Moved
 from mesh.wire.limits import VISITS
 from mesh.wire.replies import ReplyValue, SessionReleased
@@ -49,6 +52,8 @@ class Visit:
     session: Session
     certificate: Certificate
     former: dict[bytes, set[bytes]]  # by node: masters for which it is released
+    received: dict[bytes, Counts]  # by node: items of each subscription that the client has
+    reported: set[bytes] = field(default_factory=set)  # former nodes whose gap is known
     asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
     again_at: float = 0.0
     call: IncomingCall[AskAttach] | None = None  # answered when all are released
@@ -80,6 +85,7 @@ class Visiting(Component):
             on_fact(LoggedIn, lambda fact: self._on_login(fact.peer, fact.conn)),
             on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
             on_fact(ResumeChanged, lambda fact: self._release_former(fact.session.stream)),
+            on_fact(PeerLost, lambda fact: self._on_lost(fact.peer.node.uuid)),
         )
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -123,7 +129,9 @@ class Visiting(Component):
         self._rows.write_visit(certificate)
         self._rows.write_stay(certificate)
         former = {uuid: set[bytes]() for uuid in ask.former if uuid != self._context.me.uuid}
-        visit = self._visits[session.stream] = Visit(session, certificate, former, call=asked)
+        received = dict(zip(ask.former, ask.received, strict=False))
+        visit = self._visits[session.stream] = Visit(session, certificate, former, received, call=asked)
+        session.left_to = b""
         self._resuming.arrive(session.stream, certificate, former, ask.subscriptions)
         self._context.counters.add_count("visits")
         for peer in self._neighbours.peers.values():
@@ -166,6 +174,8 @@ class Visiting(Component):
         confirmed, is_all = self._resuming.confirmed(stream)
         for uuid, released in list(visit.former.items()):
             peer = self._neighbours.peers.get(uuid)
+            if peer is not None and not peer.alive:
+                self._on_lost(uuid)
             if uuid in visit.asking or self._context.clock.now < visit.again_at:
                 continue
             if peer is None or peer.data is None or VISITS not in peer.speaks:
@@ -173,7 +183,10 @@ class Visiting(Component):
             if is_all or confirmed - released:
                 masters = sorted(confirmed)
                 visit.asking.add(uuid)
-                ask = AskRelease(certificate=visit.certificate, masters=masters, is_last=is_all)
+                received = visit.received.get(uuid, [])
+                ask = AskRelease(
+                    certificate=visit.certificate, masters=masters, is_last=is_all, received=received
+                )
                 came = partial(self._on_released, visit, uuid, masters)
                 self._questions.ask_all([peer], ask, SessionReleased, came, WITHIN, is_patient=True)
         if not visit.former:
@@ -184,6 +197,8 @@ class Visiting(Component):
     ) -> None:
         visit.asking.discard(uuid)
         reply = replies.get(uuid)
+        if reply is not None and not reply.code:
+            self._report_gaps(visit, uuid, reply.value.dropped)
         if reply is not None and reply.value.is_closed and not reply.code:
             visit.former.pop(uuid, None)
             self._release_former(visit.session.stream)
@@ -193,6 +208,18 @@ class Visiting(Component):
             self._resuming.add_masters(visit.session, reply.value.left)
         visit.again_at = self._context.clock.now + AGAIN
         self._context.clock.wake(visit.again_at)
+
+    def _on_lost(self, uuid: bytes) -> None:
+        """Report a gap to the visiting sessions that were at a node which has ended."""
+        for visit in self._visits.values():
+            if uuid in visit.former and self._resuming.has_arrived(visit.session.stream):
+                gaps = [(number, UNKNOWN) for number, _ in visit.received.get(uuid, [])]
+                self._report_gaps(visit, uuid, gaps)
+
+    def _report_gaps(self, visit: Visit, uuid: bytes, gaps: Counts) -> None:
+        if uuid not in visit.reported:
+            visit.reported.add(uuid)
+            visit.session.report_gaps(gaps)
 
     def _end(self, visit: Visit) -> None:
         stream = visit.session.stream
@@ -242,8 +269,9 @@ class Visiting(Component):
         check_certificate(self._context, certificate, asked.who.node.uuid)
         self._leave(certificate)
         session = self._clients.sessions.get(certificate.stream)
-        left = list[bytes]()
+        left, dropped = list[bytes](), []
         if session is not None:
+            dropped = session.leave_to(certificate.node, dict(ask.received))
             for master in ask.masters:
                 self._release(session, master)
             masters = self._resuming.masters_of(session)
@@ -254,7 +282,8 @@ class Visiting(Component):
                 self._clients.close(session)
                 self._rows.delete_visit(session.stream)
         is_closed = certificate.stream not in self._clients.sessions
-        self._disk.commit((), lambda error: asked.reply(SessionReleased(is_closed=is_closed, left=left)))
+        released = SessionReleased(is_closed=is_closed, left=left, dropped=dropped)
+        self._disk.commit((), lambda error: asked.reply(released))
 
     def _release(self, session: Session, master: bytes) -> None:
         for feed in session.feeds.values():

@@ -16,6 +16,7 @@ from mesh.wire.sessions import Certificate
 
 Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Nodes = Annotated[list[Uuid], Meta(max_length=64)]
+Counts = list[tuple[U32, Natural]]
 
 
 class AskAttach(Ask, frozen=True, kw_only=True):
@@ -28,12 +29,15 @@ class AskAttach(Ask, frozen=True, kw_only=True):
         former: Ids of the nodes that still hold messages of the session, at most 8. The REPLY means that they
             have been released.
         subscriptions: Numbers of the subscriptions that the client subscribes next.
+        received: For each node of `former`: numbers of subscriptions, each with the number of its items that
+            the client received there.
     """
 
     verb = "attach"
     certificate: Certificate
     former: Annotated[list[Uuid], Meta(max_length=8)] = []
     subscriptions: list[U32] = []
+    received: Annotated[list[Counts], Meta(max_length=8)] = []
 
 
 class AskResume(Ask, frozen=True, kw_only=True):
@@ -99,12 +103,14 @@ class AskRelease(Ask, frozen=True, kw_only=True):
         masters: Ids of the masters; none with `is_last`: the session has no subscriptions at the asking node.
         is_last: Whether these are all masters: the session ends at the receiver, unless it holds messages of
             others.
+        received: Of `attach`, for the receiver.
     """
 
     verb = "release"
     certificate: Certificate
     masters: Annotated[list[Uuid], Meta(max_length=4200)] = []
     is_last: bool = False
+    received: Counts = []
 
 
 class AskHold(Ask, frozen=True, kw_only=True):

@@ -50,10 +50,13 @@ class SessionReleased(ReplyValue, frozen=True, kw_only=True):
     Attributes:
         is_closed: Whether the node holds nothing of the session any longer.
         left: Ids of masters of which it holds messages that were not released.
+        dropped: Numbers of subscriptions, each with the number of its messages that no log has and that the
+            client has not received. 0: an unknown number, as the node restarted.
     """
 
     is_closed: bool = False
     left: list[bytes] = []
+    dropped: list[tuple[int, int]] = []
 
 
 class LeftRow(Struct, frozen=True, kw_only=True):

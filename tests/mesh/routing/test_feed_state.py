@@ -2,8 +2,15 @@
 
 from math import inf
 
+from msgspec.structs import replace
+
+from mesh.routing.aside import set_aside
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Query
+from mesh.wire.envelope import INITIAL
+from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import HERON, ME, Ends, stored
 
 
@@ -64,3 +71,20 @@ def test_what_is_in_flight_and_waits_is_counted_with_its_masters() -> None:
     assert (feed.under_way_bytes, feed.waiting_bytes) == (3 * 64, 5 * 64)
     seen = [(each.master, each.position) for each in feed.all_stored()]
     assert seen == [(ME, 1), (ME, 2), (ME, 3), (HERON, 1)], "`Memory` counts what waits of our own log"
+
+
+def test_a_subscriber_that_goes_on_elsewhere_lacks_the_transient_items_that_it_has_not_received() -> None:
+    ends = Ends()
+    ends.feed.connect(0.0)
+    ends.offer(stored(), stored(count=2), stored(1), stored(count=4), stored(2))
+    ends.feed.on_processed(1, 0.0)
+    ends.feed.gap = 16
+    assert len(ends.sent) == 4, "the last one waits"
+    assert [ends.feed.left_behind(received) for received in (0, 1, 2, 3, 4)] == [22, 22, 20, 20, 16]
+    ends.offer(stored(count=8))
+    assert ends.feed.left_behind(4) == 24
+    first = EnvelopeSlice(StoredEnvelope(replace(envelope("a"), flags=INITIAL), 0, ME, own=True))
+    ends.feed.offer(first, 0.0)
+    assert ends.feed.left_behind(4) == 24, "first values are asked for again"
+    set_aside(ends.feed, ME)
+    assert ends.feed.left_behind(4) == 24, "also while they wait for a resumed log"
