@@ -144,7 +144,8 @@ class Progress:
 
     `servers` are the nodes with `nameservice`. `claimed` are nodes that others report to have the name.
     `asked` are nodes that were asked, with or without an answer. `is_found`: a node has confirmed a name.
-    `is_complete`: nodes with `nameservice` have answered for all nodes.
+    `is_complete`: the answer needs no other nodes. `is_followed`: nodes with `nameservice` have answered for
+    all nodes, except for names of the last seconds.
     """
 
     askable: Sequence[str]
@@ -154,13 +155,15 @@ class Progress:
     home: str = ""
     is_found: bool = False
     is_complete: bool = False
+    is_followed: bool = False
 
 
 def next_to_ask(known: Progress) -> list[str]:
     """Return the nodes to ask next; an empty list ends the search.
 
     The home in a session's name is asked first, then nodes with `nameservice`, then the nodes that these
-    report, then all others, unless the answer is complete.
+    report, then all others, unless the answer is complete. If nodes with `nameservice` have answered for all
+    nodes, more than CLAIMED others are not asked.
     """
     left = [node for node in known.askable if node not in known.asked]
     if known.home in left:
@@ -172,7 +175,8 @@ def next_to_ask(known: Progress) -> list[str]:
     if servers and not is_done and not any(node in known.asked for node in known.servers):
         return servers[:SERVERS]
     claimed = [node for node in left if node in known.claimed]
-    return claimed[:CLAIMED] or ([] if is_done else left)
+    is_over = is_done or (known.is_followed and len(left) > CLAIMED)
+    return claimed[:CLAIMED] or ([] if is_over else left)
 
 
 def share(left: float, is_last: bool) -> float:

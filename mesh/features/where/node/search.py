@@ -71,4 +71,5 @@ class Search:
             home=home,
             is_found=any(row.node == row.by or row.kind == NODE for row in rows),
             is_complete=is_local or is_followed,
+            is_followed=is_followed,
         )

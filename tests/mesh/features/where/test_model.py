@@ -123,6 +123,12 @@ def test_a_round_is_bounded_in_a_mesh_of_a_thousand_nodes() -> None:
     many = [f"n{n}" for n in range(1000)]
     assert len(next_to_ask(progress(askable=many, servers=many))) == SERVERS
     assert len(next_to_ask(progress(askable=many, claimed=many))) == CLAIMED
+    few = many[: CLAIMED + 1]
+    followed = {"servers": "b", "asked": ["b", "n0"], "is_complete": True, "is_followed": True}
+    assert next_to_ask(progress(askable=few, **followed)) == few[1:], "the name may be new"
+    assert next_to_ask(progress(askable=many, **followed)) == []
+    assert len(next_to_ask(progress(askable=many, claimed=many, **followed))) == CLAIMED
+    assert len(next_to_ask(progress(askable=many, is_complete=True))) == 1000, "no node follows the others"
 
 
 def test_all_rounds_together_take_what_is_left() -> None:
