@@ -180,7 +180,7 @@ def test_visits_are_numbered_signed_and_listed_as_by_the_python_client() -> None
     ]
     for welcomes, found in zip(given, run_js(VISITED, given), strict=True):
         calls = Asked()
-        visits = ClientVisits(calls, StreamKey(b"k" * 32), lambda: [3])
+        visits = ClientVisits(calls, StreamKey(b"k" * 32), lambda: [(3, 0)])
         for (uuid, boot, can_move, is_released), (attach, args) in zip(welcomes, found, strict=True):
             calls.command = None
             node = Introduction(bytes.fromhex(uuid), "n", boot, "")

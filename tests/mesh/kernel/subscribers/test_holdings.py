@@ -154,13 +154,16 @@ def test_requests_that_are_never_settled_are_lost_with_who_serves_them(credit: i
     assert {asker.fate(n) for n in range(1, 31)} <= {"HANDLER_LOST", "NO_HANDLERS"}
 
 
-def test_requests_to_other_nodes_are_held_for_who_asks() -> None:
+@pytest.mark.parametrize("limited", ["a", "b"])
+def test_requests_to_another_node_are_held_for_the_requester_and_for_the_server(limited: str) -> None:
     net = SimNetwork()
-    a, b = net.mesh("a", "b", sessions_bytes=MOST)
-    server, asker = User(b, "server"), User(a, "asker")
+    a, b = (net.node(name, "a", **({"sessions_bytes": MOST} if name == limited else {})) for name in "ab")
+    net.until(lambda: len(a.alive) == len(b.alive) == 1)
+    asker, server = User(a, "asker"), User(b, "server")
     server.serve("x", credit=100)
     for n in range(30):
         asker.request("x", content(n), ttl=60_000)
     net.run(LOOK)
-    assert held(a) < MOST and held(b) < MOST
-    assert refused(asker) == refused(server) == ["SLOW_CONSUMER"]
+    full, cut_off = (a, asker) if limited == "a" else (b, server)
+    assert held(full) < MOST
+    assert refused(cut_off) == ["SLOW_CONSUMER"]
