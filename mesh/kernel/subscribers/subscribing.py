@@ -122,7 +122,8 @@ class SubscriberFeeds(Component):
         is_resumed = self._resuming.prepare(session, feed, query, dict(command.since), was_here)
         feed.connect(self._context.clock.now)  # sends what does not wait for a resumed log
         if wanted:
-            feed.history = int(command.initial)
+            # A resumed log has the earlier messages already.
+            feed.history = 1 if is_resumed else int(command.initial)
             self._first.expects(feed)
 
         def confirmed() -> None:

@@ -34,6 +34,29 @@ def test_a_killed_node_loses_nothing_and_the_client_goes_on_at_another(play: Any
     play(scenario)
 
 
+def test_a_subscription_with_history_gets_the_resumed_messages_in_order(play: Any) -> None:
+    async def scenario(it: Moves) -> None:
+        got: list[tuple[str, str, bool]] = []
+
+        async def read(sub: Any) -> None:
+            async for message in sub:
+                got.append((message.content.decode(), message.state, message.late))
+
+        async with it.joe.subscribe("k", domain="NEWS", history=3) as sub:
+            reading = asyncio.create_task(read(sub))
+            await it.publish("stork", "1")
+            await it.m.pass_time(1)
+            it.m.kill("heron")
+            it.order = ["ibis", "heron", "stork"]
+            for text in "2345":
+                await it.publish("stork", text)
+            await it.m.pass_time(20)
+            reading.cancel()
+        assert (got, it.home) == ([(text, "OK", False) for text in "12345"], "ibis")
+
+    play(scenario)
+
+
 def test_what_a_dead_node_had_accepted_without_a_rule_comes_when_it_returns(play: Any) -> None:
     async def scenario(it: Moves) -> None:
         it.m.cut("stork", "heron")
