@@ -51,7 +51,7 @@ class SoakCrowd:
         return {name: self.came(name) for name in self._names}
 
     def rewritten(self) -> ledger.Rewritten:
-        """Return a condition that is met when all records tell what came before now."""
+        """Return a condition that is met when all records contain the arrivals and answers before now."""
         place = self._processes.place
         return ledger.Rewritten(
             [place / f"{kind}-{name}.json" for kind in ("said", "came") for name in self._names]

@@ -44,7 +44,7 @@ def _queued(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _drained(script: Script, dice: Random, now: float) -> Iterator[Step]:
-    """Drain a node, which is stopped once it is empty; sometimes while it is the only one that runs."""
+    """Drain a node and stop it once it is empty, sometimes while no other node runs."""
     node = dice.choice(script.nodes)
     if dice.random() < 0.1:
         for other in script.nodes:

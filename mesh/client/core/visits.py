@@ -91,7 +91,7 @@ class ClientVisits:
         return is_visit
 
     def _enter(self, site: str) -> None:
-        """Continue the visits in a site. What was asked in another one is not asked here."""
+        """Continue the visits in a site. A question to another site is dropped."""
         here = self._sites.setdefault(site, SiteVisits())
         if here is not self._here and self._pending is not None:
             self._calls.drop_pending(self._pending)

@@ -94,7 +94,7 @@ class Session:
         return [(number, count) for number, count in counts if count]
 
     def report_gaps(self, gaps: Iterable[tuple[int, int]]) -> None:
-        """Report what another node dropped of these subscriptions; an UNKNOWN number as one message."""
+        """Report messages that another node dropped, by subscription; an UNKNOWN number counts as one."""
         for number, count in gaps:
             feed = self.feeds.get(number)
             if feed is not None and feed.queries:

@@ -180,7 +180,7 @@ class RemoteClaims(Component):
                 self._questions.ask_all([peer], ask, Settlements, answered, WITHIN, is_patient=True)
 
     def _finish(self, it: Claimant, node: bytes) -> None:
-        """End a claim, and let its node requeue what is left."""
+        """End a claim, and let its node requeue the remaining messages."""
         claim, peer, certificate = it.claims[node], self._neighbours.peers.get(node), self._certificate(it)
         self._drop_claim(it, node)
         if claim.is_refused or certificate is None or peer is None or peer.data is None:
