@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LARGEST = 256 * 1024  # bytes
 YOUNG = LONG_LIVED  # s since the last change, in which the file is not written again
+FOLDER = "clients"  # in the state directory
 KIND = "saved-nodes"  # kind of the events
 
 
@@ -33,15 +34,17 @@ class DamagedList(Exception):
 
 
 def mesh_of(cluster: str | None, environ: Mapping[str, str]) -> str:
-    """Return the mesh whose list to read: the given one, else the only one with keys, else "default"."""
-    known = clusters(state_dir(environ))
+    """Return the mesh whose list to read: the given one, else the only one with keys or a list."""
+    known = clusters(state_dir(environ)) or clusters(state_dir(environ), FOLDER)
     return cluster or environ.get("MESH_CLUSTER") or (known[0] if len(known) == 1 else "default")
 
 
 def read_list(cluster: str, environ: Mapping[str, str]) -> list[KnownNode]:
     """Return the saved nodes of a mesh; none without a file. Raises: DamagedList, BadName."""
-    path = mesh_path(state_dir(environ), cluster, "clients")
+    path = mesh_path(state_dir(environ), cluster, FOLDER)
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is not a file")  # a pipe would block
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
@@ -61,7 +64,7 @@ def save_list(
     The file is left alone if another client writes it now, or has added the same nodes within a minute.
     Raises: OSError, MeshError.
     """
-    path = mesh_path(state_dir(environ), cluster, "clients")
+    path = mesh_path(state_dir(environ), cluster, FOLDER)
     private_directory(path.parent, "Set MESH_STATE_DIR to a directory that you own.")
     with _alone(path.parent) as is_alone:
         if not is_alone:

@@ -97,9 +97,9 @@ def mesh_path(state: Path, cluster: str, folder: str = "keys") -> Path:
     return state / folder / f"{cluster}.json"
 
 
-def clusters(state: Path) -> list[str]:
-    """Return the names of the meshes for which this user has keys."""
-    return sorted(path.stem for path in (state / "keys").glob("*.json") if not path.name.startswith("."))
+def clusters(state: Path, folder: str = "keys") -> list[str]:
+    """Return the names of the meshes for which this user has keys, or another file in `folder`."""
+    return sorted(path.stem for path in (state / folder).glob("*.json") if not path.name.startswith("."))
 
 
 def read_mesh(state: Path, cluster: str) -> MeshFile | None:

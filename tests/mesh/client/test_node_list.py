@@ -12,7 +12,7 @@ import pytest
 
 from mesh.client.core.known_nodes import KnownNode
 from mesh.client.core.saved_nodes import KEPT, merged
-from mesh.client.node_list import YOUNG, NodeList, read_list, save_list
+from mesh.client.node_list import YOUNG, DamagedList, NodeList, read_list, save_list
 from mesh.client.way import NodeAddress
 from mesh.errors import BadName
 
@@ -113,6 +113,21 @@ def test_a_client_of_one_node_reads_no_list(environ: Mapping[str, str]) -> None:
     for is_read in (True, False):
         found = NodeList(NodeAddress("heron", None, environ), is_read).read(lambda *event: None)
         assert bool(found) is is_read
+
+
+def test_without_a_name_the_list_of_the_only_mesh_is_read(environ: Mapping[str, str]) -> None:
+    nodes = NodeList(NodeAddress("heron", None, environ), is_read=True)
+    save_list("flock", [HERON], True, environ, NOON)
+    assert [node.name for node in nodes.read(lambda *event: None)] == ["heron"]
+    save_list("other", [STORK], True, environ, NOON)
+    assert nodes.read(lambda *event: None) == []
+
+
+def test_a_pipe_in_place_of_the_list_does_not_block_the_client(environ: Mapping[str, str]) -> None:
+    file(environ).parent.mkdir()
+    os.mkfifo(file(environ))
+    with pytest.raises(DamagedList, match="not a file"):
+        read_list("flock", environ)
 
 
 def test_the_list_keeps_the_nodes_used_last_and_the_later_time() -> None:
