@@ -76,9 +76,12 @@ class Sessions(Component):
         return session is not None and session.conn is not None and word in session.conn.speaks
 
     def all_of(self, name: SessionName) -> Iterator[Session]:
-        """Yield the session of that name, or all sessions of that client here, connected or not."""
-        ours = self._of_client.get(name.client, {}) if name.node in (None, self._context.me.name) else {}
-        return (s for s in ours.values() if name.session in (None, s.name.session))
+        """Yield the session of that name, or all sessions of that client here, connected or not.
+
+        Sessions that visit this node have the name of their home.
+        """
+        ours = (s for s in self._of_client.get(name.client, {}).values() if name.node in (None, s.name.node))
+        return (s for s in ours if name.session in (None, s.name.session))
 
     def of_same_client(self, session: Session) -> Iterator[Session]:
         """Yield the sessions with the key of `session`; if it has none, those of its client without a key."""

@@ -11,7 +11,7 @@ from mesh.kernel.subscribers import client_finder
 from mesh.kernel.subscribers.client_finder import ClientFinder, believed, rows_of
 from mesh.mapping.cost import MOST as VISITS
 from tests.mesh.kernel.masters import cluster
-from tests.mesh.kernel.subscribers.moves import Moves, Scenario
+from tests.mesh.kernel.subscribers.moves import CLIENT, Moves, Scenario
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
@@ -43,7 +43,9 @@ def test_a_session_that_visits_another_node_is_found_there(play: Callable[[Scena
         await it.m.pass_time(5)
         sending = asyncio.create_task(it.publishers["ibis"].send(["xpath:" + JOE], b"x"))
         asking = asyncio.create_task(it.publishers["stork"].call("clients", xpath=JOE))
+        locating = [asyncio.create_task(it.publishers["ibis"].where(name)) for name in (it.joe.name, CLIENT)]
         await it.m.pass_time(5)
+        assert [task.result().nodes for task in locating] == [["stork"], ["stork"]], "by its absolute name"
         assert (it.home, [each.destination for each in sending.result()]) == ("stork", [it.joe.name])
         assert asking.result() == rows(it.joe.name)
         parts = {name: node.core.parts for name, node in it.m._nodes.items()}
