@@ -89,6 +89,7 @@ def visits_shown(plan: VisitPlan, result: VisitResult) -> Table:
     table.add_row("clients of killed nodes", f"{len(result.waits):,}")
     for name, share in (("p50", 0.5), ("p99", 0.99)):
         table.add_row(f"served again after, {name}", f"{result.percentile(share):.1f} s")
+    table.add_row("delay of the clients' process, p99", f"{result.delay:.1f} s")
     for what, count in result.anomalies.items():
         table.add_row(what, f"{count:,}")
     return table

@@ -16,6 +16,7 @@ from mesh.errors import MeshError
 KEY, WORK, ADDRESS = "visits", "visited", "visited/echo"
 PAUSE = 0.2  # s between two messages of a client
 TIMEOUT = 60.0  # s for one call
+LOOK = 0.1  # s between two looks at the delay of the event loop
 
 
 @dataclass(slots=True)
@@ -73,6 +74,7 @@ class VisitCrowd:
         self.book = VisitBook()
         self.members: list[Member] = []
         self.is_over = False
+        self.delays: list[float] = []  # s by which the event loop of the crowd was late
         self._names, self._size = names, size
         self._options: Any = {"environ": {"MESH_STATE_DIR": place}, "cluster": cluster, "timeout": TIMEOUT}
         self._subscribed = asyncio.Event()  # publishers wait until all have subscribed
@@ -88,13 +90,22 @@ class VisitCrowd:
                 client = await stack.enter_async_context(mesh.connect(*order, client=name, **self._options))
                 self.members.append(Member(client, name))
             readers = [asyncio.create_task(self._roles[n % 4](it)) for n, it in enumerate(self.members)]
+            clock = asyncio.create_task(self._measure_delay())
             yield
             self.is_over = True
+            clock.cancel()
             ends = [task for n, task in enumerate(readers) if n % 4 in (0, 3)]
             await asyncio.wait_for(asyncio.gather(*ends), TIMEOUT)
             await self._await_rest()
             for task in readers:
                 task.cancel()
+
+    async def _measure_delay(self) -> None:
+        """Record how late the event loop is, as on a busy machine."""
+        while True:
+            due = time.monotonic() + LOOK
+            await asyncio.sleep(LOOK)
+            self.delays.append(time.monotonic() - due)
 
     async def _await_rest(self) -> None:
         """Wait until everything acknowledged has come, for TIMEOUT s at most."""

@@ -36,6 +36,7 @@ class VisitResult:
     """The seconds until clients of killed nodes were served again, and the anomalies by kind."""
 
     waits: list[float] = field(default_factory=list)
+    delays: list[float] = field(default_factory=list)  # s, of the clients' event loop
     anomalies: dict[str, int] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
     acknowledged: int = 0
@@ -45,8 +46,17 @@ class VisitResult:
         return not any(self.anomalies.values())
 
     def percentile(self, share: float) -> float:
-        ordered = sorted(self.waits)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+        return _percentile(self.waits, share)
+
+    @property
+    def delay(self) -> float:
+        """The delay of the clients' event loop in s, p99; each step of a visit may take so much longer."""
+        return _percentile(self.delays, 0.99)
+
+
+def _percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
 def visits_soaked(plan: VisitPlan, tell: Tell) -> VisitResult:
@@ -70,6 +80,7 @@ async def _soaked(plan: VisitPlan, processes: Processes, nodes: list[Node], tell
             await _kill(node, crowd.members, plan.back, result)
         tell(plan.kills, "the last messages")
     result.anomalies, result.errors = crowd.book.anomalies(crowd.subscribers), crowd.book.errors
+    result.delays = crowd.delays
     result.acknowledged = len(crowd.book.published) + len(crowd.book.put)
     return result
 
