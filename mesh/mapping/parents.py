@@ -91,8 +91,8 @@ def _changed(parent: Parent, adopted: str, now: float) -> Parent:
 
 
 def usable(me: str, way: Distance, masters: Collection[str], broken: Collection[str], longest: int) -> bool:
-    """Return whether a slave may take a reported route: it ends at a master and avoids `broken` nodes."""
-    is_sound = bool(way.way) and me not in way.way and len(way.way) < longest
+    """Return whether a slave may take a reported route: it ends at the only master, by no `broken` node."""
+    is_sound = bool(way.way) and me not in way.way and len(way.way) < longest and way.masters == 1
     return is_sound and way.way[-1] in masters and not any(node in broken for node in way.way)
 
 

@@ -25,10 +25,14 @@ UNTOLD = "?"  # a node in a route that an older release did not name
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """The route from a node to a master, including both, and its latency in s."""
+    """The route from a node to a master, including both, and its latency in s.
+
+    `masters` is the number of masters and backups that the messages may have, 0 if unknown.
+    """
 
     way: tuple[str, ...] = ()
     latency: float = 0.0
+    masters: int = 1
 
     @property
     def stratum(self) -> int:
@@ -61,13 +65,13 @@ def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance
         return Distance((me,)) if is_open else NOWHERE
     mine = min((claim for claim in claims if claim.node == me), key=lambda c: c.stratum, default=None)
     if mine is not None and mine.stratum == 0:
-        return Distance((me,))
+        return Distance((me,), masters=len(holders_of(claims)))
     parent = mine.refid if mine is not None else ""
     told = [(claim, said(claim)) for claim in closer(me, claims)]
     ways = [(claim, way) for claim, way in told if way is not None and is_way(me, way, claims)]
     if ways:
         _, best = min(ways, key=lambda it: (_rank(it[0], parent), it[1].stratum, it[0].node))
-        return Distance((me, *best.way), best.latency)
+        return Distance((me, *best.way), best.latency, max(best.masters, len(holders_of(claims))))
     return None if any(way is None for _, way in told) else NOWHERE
 
 
@@ -81,10 +85,10 @@ def is_way(me: str, said: Distance, claims: Iterable[Claim]) -> bool:
 
 def by_rules(claim: Claim, latency: float) -> Distance:
     """Return the distance that the rules give for a node that reports none."""
-    return Distance((claim.node, *[UNTOLD] * min(claim.stratum, HOPS)), latency)
+    return Distance((claim.node, *[UNTOLD] * min(claim.stratum, HOPS)), latency, masters=0)
 
 
-def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
+def heard(node: str, way: Sequence[str], latency: float, masters: int = 0) -> Distance | None:
     """Return the distance that a node reports, or None if it is invalid. An empty route gives NOWHERE."""
     if not way:
         return NOWHERE
@@ -97,7 +101,7 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
         list(map(node_name, named))
     except BadName:
         return None
-    return Distance(tuple(way), latency)
+    return Distance(tuple(way), latency, masters)
 
 
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
@@ -106,7 +110,7 @@ def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
     A change of the latency alone is reported only if it is large enough, and only with `is_late`, when the
     last report is old.
     """
-    if said is None or said.way != now.way:
+    if said is None or (said.way, said.masters) != (now.way, now.masters):
         return True
     change = abs(now.latency - said.latency)
     return is_late and change > max(NOTICED, said.latency / 4)

@@ -154,11 +154,13 @@ class Stratum(msgspec.Struct, frozen=True, array_like=True):
         way: Names of nodes: the sender first, the master last. Empty: there is no route. `"?"`: a node of an
             older release.
         latency: Latency of a message on this route, in µs.
+        masters: Number of masters and backups. 0: unknown.
     """
 
     domain: Annotated[str, Meta(max_length=LONGEST_DOMAIN)]
     way: Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=HOPS)] = ()
     latency: Natural = 0
+    masters: Natural = 0
 
 
 @command

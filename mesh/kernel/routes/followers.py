@@ -71,7 +71,9 @@ class StrataFollowers:
             part = {domain: news[domain] for domain in domains[at : at + EACH]}
             self._number += 1
             follower.told |= part
-            rows = tuple(Stratum(domain, way.way, _micro(way.latency)) for domain, way in part.items())
+            rows = tuple(
+                Stratum(domain, way.way, _micro(way.latency), way.masters) for domain, way in part.items()
+            )
             self._context.out.send(conn, Strata(self._number, rows))
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.neighbours import Neighbours
@@ -101,7 +101,7 @@ class StrataFollowing:
         if row.domain not in followed.since:
             self._context.counters.add_count("unasked")
             return
-        way = heard(peer.node.name, row.way, row.latency / 1e6)
+        way = heard(peer.node.name, row.way, row.latency / 1e6, row.masters)
         if way is None:
             self._context.counters.add_count("forged")
         followed.said[row.domain] = way or NOWHERE
@@ -121,7 +121,7 @@ class StrataFollowing:
         if self._is_alone(peer, followed):
             return NOWHERE
         if (said := followed.said.get(domain)) is not None:
-            return Distance(said.way, said.latency + peer.rtt / 2) if said.way else said
+            return replace(said, latency=said.latency + peer.rtt / 2) if said.way else said
         conn = peer.control or peer.data
         if self._neighbours.is_crowd if conn is None else STRATA not in conn.speaks:
             return by_rules(claim, peer.rtt / 2)

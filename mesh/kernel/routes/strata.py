@@ -159,7 +159,7 @@ class LiveStrata(Component):
         self.shown = dict(self.own)
         for domain, way in self.own.items():
             old = before.get(domain)
-            if old is None or old.way == way.way:
+            if old is None or (old.way, old.masters) == (way.way, way.masters):
                 continue
             if (due := self._damping.allowed_at(domain)) > now:
                 self._wants(due)

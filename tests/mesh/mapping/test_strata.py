@@ -40,7 +40,18 @@ def of(
 
 def test_a_master_is_its_own_way_whatever_others_say() -> None:
     found = of("heron", claims(("heron", 0), ("frodo", 0)), told(frodo=["frodo"]))
-    assert found == Distance(("heron",)) and found.stratum == 0
+    assert found == Distance(("heron",), masters=2) and found.stratum == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "claimed", "masters"),
+    [(1, (("b", 1),), 1), (2, (("b", 1),), 2), (0, (("b", 1),), 0), (0, (("b", 1), ("m", 0)), 1)],
+)
+def test_the_number_of_masters_is_reported_from_the_master_on(
+    said: int, claimed: tuple[tuple[str, int], ...], masters: int
+) -> None:
+    found = of("a", claims(*claimed), {"b": Distance(("b", "m"), masters=said)})
+    assert found is not None and found.masters == masters
 
 
 @pytest.mark.parametrize(("is_open", "way"), [(True, ("golan",)), (False, ())])
@@ -90,7 +101,7 @@ def test_a_way_has_an_end() -> None:
 
 
 def test_one_that_says_nothing_is_as_far_as_the_rules_have_it() -> None:
-    assert by_rules(claims(("b", 0))[0], 0.5) == Distance(("b",), 0.5)
+    assert by_rules(claims(("b", 0))[0], 0.5) == Distance(("b",), 0.5, masters=0)
     assert by_rules(claims(("b", 2))[0], 0.5).stratum == 2
     assert len(by_rules(claims(("b", 2**62))[0], 0.5).way) <= HOPS + 1
     assert not is_way("a", by_rules(claims(("b", 2**62))[0], 0.5), claims(("b", 2**62)))
@@ -122,7 +133,7 @@ def test_nor_is_one_that_takes_no_time_that_can_be(latency: float) -> None:
 
 def test_what_can_be_one_is() -> None:
     assert heard("b", [], 0.0) == NOWHERE
-    assert heard("b", ["b", UNTOLD, UNTOLD], 0.5) == Distance(("b", UNTOLD, UNTOLD), 0.5)
+    assert heard("b", ["b", UNTOLD, UNTOLD], 0.5, 2) == Distance(("b", UNTOLD, UNTOLD), 0.5, 2)
 
 
 def test_another_way_is_news_at_once_and_another_latency_now_and_then() -> None:
