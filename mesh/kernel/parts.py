@@ -59,6 +59,7 @@ from mesh.kernel.subscribers.sender_check import SenderCheck
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.kernel.subscribers.subscribing import SubscriberFeeds
 from mesh.kernel.subscribers.visiting import Visiting
+from mesh.routing.refill_gates import RefillGates
 from mesh.wire.limits import DIRTY
 
 F = TypeVar("F", bound=FeatureParts)
@@ -82,7 +83,8 @@ class Parts(Foundation):
         paging, merging, settling, vouching = self.paging, self.merging, self.settling, self.vouching
         provenance = Provenance(context, vouching)
         demand = self.demand = InterestSync(context, mapping, n, nodes, questions.slow)
-        lookup = Lookup(context, router, demand, questions, nodes, merging)
+        gates = RefillGates()
+        lookup = Lookup(context, router, demand, questions, nodes, merging, gates)
         node_topics = NodeTopics(context, self.telling, n, mapping)
         erasing = Erasing(context, router, demand, questions, nodes, provenance.judge)
         sessions = self.sessions = Sessions(context)
@@ -93,7 +95,7 @@ class Parts(Foundation):
         )
         copies = Copies(context, mapping, log, disk)
         gaps = GapReports(context, n, sessions)
-        arrivals = ItemArrivals(context, router, n, mapping, settling, merging, copies, provisional)
+        arrivals = ItemArrivals(context, router, n, mapping, settling, merging, copies, provisional, gates)
         links = self.links = DataLinks(context, disk, router, n, nodes, demand, forwarder, gaps, arrivals)
         origins = Origins(context, vouching, mapping, links.solicited.has_grace)
         sender_check = self.sender_check = SenderCheck(context, n, origins, links.solicited, links.items)

@@ -21,6 +21,7 @@ from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
 from mesh.routing.merging import Merging
+from mesh.routing.refill_gates import RefillGates
 from mesh.routing.retained_value import RetainedValue
 from mesh.routing.scan import XPathScan
 from mesh.wire.calls import AskGet
@@ -43,8 +44,10 @@ class Lookup(Component):
         questions: PeerCalls,
         nodes: Nodes,
         merging: Merging,
+        gates: RefillGates,
     ) -> None:
         self._merging = merging
+        self._gates = gates
         self._context = context
         self._router = router
         self._cache = router.cache
@@ -71,7 +74,8 @@ class Lookup(Component):
         """Look up the values of this node and of the query's sources, and call `then` with them.
 
         `fresh` bypasses the cache. With `after` a node replies only after all its messages that are in
-        transit to this node. `most` is the number of messages of each topic; the cache has one.
+        transit to this node, also those of a refill. `most` is the number of messages of each topic; the
+        cache has one.
         """
 
         def settled() -> None:
@@ -178,7 +182,13 @@ class Lookup(Component):
                 return
             found.away, found.missing = [*found.away, *lacking], missing
             if after:
-                self._begins(query, found, life, is_own=by == CLIENTS)
+                self._gates.call_when_open(query.domain, partial(begin, found))
+            else:
+                self._remember(found, life)
+                then(found)
+
+        def begin(found: LookupResult) -> None:
+            self._begins(query, found, life, is_own=by == CLIENTS)
             self._remember(found, life)
             then(found)
 

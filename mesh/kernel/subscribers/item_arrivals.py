@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from heapq import merge
+
 from msgspec.structs import replace
 
 from mesh.kernel.context.node_context import NodeContext
@@ -13,6 +16,7 @@ from mesh.kernel.subscribers.copies import Copies
 from mesh.kernel.subscribers.settling import FeedSettling
 from mesh.mapping.mapping import Mapping
 from mesh.routing.merging import Merging
+from mesh.routing.refill_gates import RefillGates, place_of
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.wire.envelope import Envelope
@@ -21,9 +25,6 @@ from mesh.wire.limits import HOPS
 # Law 1: a repeated item is not relayed again, and is settled once no subscriber here needs its first copy.
 # Law 2: an item that circulates between two relays is settled immediately; else both would wait forever.
 # Law 3: if several masters send an item, only its new messages are relayed.
-
-
-WAITING = 10_000  # items of one peer and master that wait for a refill
 
 
 class ItemArrivals:
@@ -42,6 +43,7 @@ class ItemArrivals:
         merging: Merging,
         copies: Copies,
         provisional: DirtyReads,
+        gates: RefillGates,
     ) -> None:
         self._context = context
         self._router = router
@@ -55,9 +57,7 @@ class ItemArrivals:
         self.whole = provisional.whole  # the contents of an item that are held here
         self._received: dict[bytes, int] = {}  # master -> how far we have its log
         self._furthest: dict[bytes, tuple[int, bytes]] = {}  # master -> (position, peer that sent it)
-        # (peer, master) -> its items that wait while the log is refilled, and the last refilled position
-        self.gates: dict[tuple[bytes, bytes], list[StoredEnvelope]] = {}
-        self._refilled: dict[tuple[bytes, bytes], int] = {}
+        self.gates = gates
 
     def on_item(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
@@ -79,7 +79,7 @@ class ItemArrivals:
             self._context.counters.add_count("repeated", envelope.count)
             self._settling.settle(peer, stored)
             return
-        if not ((self.gates or self._refilled) and self._waits(peer, stored)):
+        if not (self.gates and self._waits(stored)):
             self._accept(peer, stored)
 
     def _accept(self, peer: Peer, stored: StoredEnvelope) -> None:
@@ -94,44 +94,50 @@ class ItemArrivals:
 
     # --- refilled logs ----------------------------------------------------------------------------------
 
-    def accept_refilled(self, stored: StoredEnvelope) -> bool:
-        """Relay an envelope of a refilled log, and return whether a subscriber here needs it."""
+    def relay_page(self, domain: str, page: Sequence[StoredEnvelope], end: int) -> None:
+        """Relay envelopes of a refilled log, and the items before position `end` that waited, in order.
+
+        `owed` of an envelope is 0 afterwards if no subscriber here needs it.
+        """
+        by_position = {stored.position: stored for stored in page}
+        for stored in merge(page, self.gates.take_before(domain, end), key=place_of):
+            refilled = by_position.get(stored.position)
+            if refilled is stored:
+                self._relay_refilled(stored)
+            elif refilled is not None and _has_all(refilled.envelope, stored.envelope):
+                self._settling.on_released(stored)  # the master keeps it until the refill is acknowledged
+            else:
+                self._accept_waiting(stored)
+
+    def open_gate(self, domain: str) -> None:
+        """Relay the items that waited for a refill, which is complete or has ended."""
+        gate = self.gates.remove_gate(domain)
+        if gate is not None:
+            for stored in sorted(gate.waiting, key=place_of):
+                self._accept_waiting(stored)
+            for call in gate.calls:
+                call()
+
+    def _relay_refilled(self, stored: StoredEnvelope) -> None:
         far = stored.envelope.route[-1].stratum + 1 if stored.envelope.route else 1
         self._context.clock.observe_timestamp(stored.envelope)
         stored.envelope = replace(stored.envelope, route=(*stored.envelope.route, self._context.hop(far)))
         self._received[stored.master] = max(stored.position, self._received.get(stored.master, 0))
         stored.is_late = self._is_behind(stored)
         self._router.relay(stored)
-        return bool(stored.owed)
 
-    def _waits(self, peer: Peer, stored: StoredEnvelope) -> bool:
-        """Return whether an item waits for a refill, or was a part of one."""
-        way = peer.node.uuid, stored.master
-        if (gate := self.gates.get(way)) is not None:
-            gate.append(stored)
-            if len(gate) > WAITING:  # the refill is late: these do not wait for it
-                self.open_gate(peer, stored.master, 0)
-            return True
-        if 0 < stored.position <= self._refilled.get(way, 0):
-            self._settling.settle(peer, stored)
-            return True
-        return False
+    def _waits(self, stored: StoredEnvelope) -> bool:
+        """Let an item wait for a refill, and return whether it does."""
+        if not self.gates.add_item(stored):
+            return False
+        for domain in self.gates.full_gates():  # the refill is late: these do not wait for it
+            self.open_gate(domain)
+        return True
 
-    def open_gate(self, peer: Peer, master: bytes, end: int) -> None:
-        """Relay the items that waited, except those up to `end`, which the refilled log had."""
-        way = peer.node.uuid, master
-        self._refilled[way] = end
-        for stored in self.gates.pop(way, ()):
-            if 0 < stored.position <= end:
-                self._settling.settle(peer, stored)
-            else:
-                self._accept(peer, stored)
-
-    def drop_gate(self, peer: Peer, master: bytes) -> None:
-        """Settle the items that waited without relaying them: another refill has them."""
-        for stored in self.gates.pop((peer.node.uuid, master), ()):
-            if stored.position:
-                self._settling.settle(peer, stored)
+    def _accept_waiting(self, stored: StoredEnvelope) -> None:
+        peer = self._neighbours.peers.get(stored.source)
+        if peer is not None:  # otherwise forgotten
+            self._accept(peer, stored)
 
     def _goes_round(self, stored: StoredEnvelope) -> bool:
         """Return whether a peer relayed an item that this node relays to others in turn.
@@ -210,3 +216,8 @@ class ItemArrivals:
         self._router.relay(stored)
         if stored.position and not stored.owed:
             self._settling.settle(peer, stored)
+
+
+def _has_all(envelope: Envelope, other: Envelope) -> bool:
+    """Return whether an envelope has all messages of another one of the same position."""
+    return set(other.number_list(range(other.count))).issubset(envelope.number_list(range(envelope.count)))

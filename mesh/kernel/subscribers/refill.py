@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+from msgspec.structs import replace
 
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.nodes import Nodes
@@ -12,8 +14,12 @@ from mesh.mapping.backups import holders_of
 from mesh.mapping.choice import choose
 from mesh.mapping.decision import Kind
 from mesh.mapping.mapping import Mapping
+from mesh.mapping.rules import ANY_DOMAIN
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.calls import AskRefill
 from mesh.wire.codec import reader
+from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Refilled
 
 
 class ParentRow(msgspec.Struct, frozen=True, array_like=True):
@@ -47,6 +53,25 @@ class Refill:
     def is_complete(self) -> bool:
         """True if all pages have arrived."""
         return 0 < self.ask.end < self.ask.at
+
+    def take_page(
+        self, page: Refilled, envelopes: Sequence[Envelope], named: Collection[str]
+    ) -> list[StoredEnvelope]:
+        """Turn the page, and return its envelopes of this domain that have not come from the former parent.
+
+        The page has all that the parent sends here, also of domains whose route has not changed. `named` are
+        the domains with rules of their own.
+        """
+        self.master = self.master or page.master
+        self.ask = replace(self.ask, end=page.end, at=page.next)
+        found = [
+            StoredEnvelope(envelope, position, page.master, source=self.id)
+            for position, envelope in zip(page.positions, envelopes, strict=True)
+            if position > self.floor
+            and self.ask.domain == (envelope.domain if envelope.domain in named else ANY_DOMAIN)
+        ]
+        self.open |= {stored.position: len(stored.envelope.body) for stored in found}
+        return found
 
 
 def next_hop(mapping: Mapping, nodes: Nodes, domain: str) -> Peer | None:

@@ -3,7 +3,9 @@
 # Law 1: at each change of the next hop of a domain, the slave asks the new one for the master's log, from the
 #        position up to which all its own subscribers have acknowledged everything. Where rules name another
 #        master, there is nothing to refill: both masters are subscribed while rules change.
-# Law 2: the master's newer messages wait until the refill is complete.
+#        With several masters there is no refill: each message is in more than one log.
+# Law 2: the master's newer messages of the domain wait, by whichever peer they come, until the refill is
+#        complete. First values wait, too.
 # Law 3: the part stays pinned at the master until the slave's subscribers have acknowledged it. A slave that
 #        restarts meanwhile asks again.
 
@@ -100,23 +102,28 @@ class Refilling(Component):
     # --- next hops --------------------------------------------------------------------------------------
 
     def _schedule_review(self) -> None:
-        if self._context.settings.adopts_parents and not self._mapping.is_plain:
+        if self._context.settings.adopts_parents and (self._refills or not self._mapping.is_plain):
             self._context.out.ending[self._review] = None
 
     def _review(self) -> None:
         """Begin a refill for each domain whose next hop has changed."""
         if not self._nodes.is_settled():
             return
-        for domain in self._mapping.named_domains()[:FOLLOWED]:
+        domains = self._mapping.named_domains()[:FOLLOWED]
+        for domain in [domain for domain in self._refills if domain not in domains]:
+            self._release(domain)
+        for domain in domains:
             hop = next_hop(self._mapping, self._nodes, domain)
             if hop is None:
                 continue
             row, uuid = self._rows.get(domain), hop.node.uuid
             if row is None:
                 self._store(domain, ParentRow(self.master_of(domain), uuid))
-            elif row.hop != uuid and self._is_new_master(domain, hop.node.name, row.master):
+            elif row.hop != uuid and (
+                not row.master or self._is_new_master(domain, hop.node.name, row.master)
+            ):
                 self._release(domain)
-                self._store(domain, ParentRow(hop.node.name, uuid))
+                self._store(domain, ParentRow(hop.node.name if row.master else "", uuid))
             elif row.hop != uuid or (row.is_open and domain not in self._refills):
                 self._begin(domain, row, uuid)
 
@@ -125,11 +132,12 @@ class Refilling(Component):
         return hop != master != "" and hop in masters_of(self._mapping.of_domain(domain, self._nodes))
 
     def _release(self, domain: str) -> None:
-        """End a refill whose master is no longer the master, and release its pin."""
+        """End a refill that is not of the only master any longer, and release its pin."""
         refill = self._refills.pop(domain, None)
         if refill is None:
             return
-        self._end(refill)
+        self._resumed.pop(refill.id, None)
+        self._arrivals.open_gate(domain)
         peer = self._neighbours.peers.get(refill.parent)
         if peer is not None and peer.data is not None and refill.ask.end:
             done = replace(refill.ask, done=refill.ask.end)
@@ -146,7 +154,7 @@ class Refilling(Component):
         """Ask `parent` for all that the former next hop may not have passed on."""
         before = self._refills.pop(domain, None)
         if before is not None:
-            self._end(before)
+            self._resumed.pop(before.id, None)
         peer = self._nodes.named(self.master_of(domain))
         master = peer.node.uuid if peer is not None else b""
         former, at, floor = (
@@ -159,7 +167,7 @@ class Refilling(Component):
         self._refills[domain] = refill
         self._resumed[refill.id] = partial(self._on_released, domain, refill)
         if master:
-            self._arrivals.gates.setdefault((parent, master), [])
+            self._arrivals.gates.close_gate(domain, master)
         self._retry(refill, 0.0)
 
     def _progress(self, hop: bytes, master: bytes) -> tuple[int, int]:
@@ -167,11 +175,6 @@ class Refilling(Component):
         peer = self._neighbours.peers.get(hop)
         upstream = peer.begun.upstreams.get(master) if peer is not None and peer.begun is not None else None
         return (upstream.settled + 1, upstream.received) if upstream is not None else (0, 0)
-
-    def _end(self, refill: Refill) -> None:
-        self._resumed.pop(refill.id, None)
-        if (peer := self._neighbours.peers.get(refill.parent)) is not None:
-            self._arrivals.drop_gate(peer, refill.master)
 
     # --- questions --------------------------------------------------------------------------------------
 
@@ -197,10 +200,10 @@ class Refilling(Component):
         self._schedule_review()
 
     def master_of(self, domain: str) -> str:
-        """Return the master at which the last known route of a domain ended, or ""."""
+        """Return the master at which the last known route of a domain ended, or "" if there are several."""
         own, row = self._strata.own.get(domain), self._rows.get(domain)
-        if own is not None and len(own.way) > 1 and own.way[-1] != UNTOLD:
-            return own.way[-1]
+        if own is not None and len(own.way) > 1 and own.masters and own.way[-1] != UNTOLD:
+            return own.way[-1] if own.masters == 1 else ""
         return row.master if row is not None else ""
 
     def _ask(self, domain: str, refill: Refill) -> None:
@@ -238,7 +241,7 @@ class Refilling(Component):
             self._finish(domain, refill)
         else:
             try:
-                self._take_page(refill, reply)
+                self._take_page(domain, refill, reply)
             except RemoteError as error:
                 self._on_refused(domain, refill, error.code)
 
@@ -249,27 +252,23 @@ class Refilling(Component):
             peer = self._neighbours.peers[refill.parent]
             text = f"{domain}: {peer.node.name} cannot refill the log of the master: messages may come late"
             self._context.event("rules", f"{text} [{code}]", peer.node, level="warning")
-            self._arrivals.open_gate(peer, refill.master, 0)
+            self._arrivals.open_gate(domain)
             self._finish(domain, refill)
             return
         self._retry(refill, AGAIN)
 
-    def _take_page(self, refill: Refill, reply: PeerReply[Refilled]) -> None:
+    def _take_page(self, domain: str, refill: Refill, reply: PeerReply[Refilled]) -> None:
         """Relay a page to the subscribers here, and ask for the next one."""
         page, envelopes = reply.value, [envelope for envelope, _ in reply.found]
         check_page(refill.ask, page, envelopes)
-        peer = self._neighbours.peers[refill.parent]
-        refill.master = refill.master or page.master
-        refill.ask = replace(refill.ask, end=page.end, at=page.next)
-        for position, envelope in zip(page.positions, envelopes, strict=True):
-            if position > refill.floor:
-                stored = StoredEnvelope(envelope, position, page.master, source=refill.id)
-                refill.open[position] = len(envelope.body)
-                self._context.counters.add_count("refilled_messages", envelope.count)
-                if not self._arrivals.accept_refilled(stored):
-                    refill.open.pop(position, None)
+        found = refill.take_page(page, envelopes, self._mapping.named_domains())
+        self._context.counters.add_count("refilled_messages", sum(each.envelope.count for each in found))
+        self._arrivals.relay_page(domain, found, page.next)
+        for stored in found:
+            if not stored.owed:
+                refill.open.pop(stored.position, None)
         if refill.is_complete:
-            self._arrivals.open_gate(peer, page.master, page.end)
+            self._arrivals.open_gate(domain)
         self._retry(refill, 0.0)
 
     # --- acknowledgements -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tests.mesh.envelopes import envelope
 def test_of_a_history_the_newest_message_is_cached() -> None:
     router: Any = Mock()
     router.cache.life = 1
-    lookup = Lookup(Mock(), router, Mock(), Mock(), Mock(), Mock())
+    lookup = Lookup(Mock(), router, Mock(), Mock(), Mock(), Mock(), Mock())
     lookup._covered_by = lambda value, key: Mock()  # type: ignore[method-assign]
     found = LookupResult(most=3)
     for number in (2, 3, 1):

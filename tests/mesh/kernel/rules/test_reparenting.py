@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
+from mesh.errors import LocalError
+from mesh.kernel.subscribers.refill_source import RefillSource
 from mesh.mapping.parents import BACK, PATIENCE
 from mesh.mapping.rules import Rule
 from tests.mesh.kernel.causes import reasons
@@ -202,3 +205,43 @@ def test_42_why_topic_names_the_adopted_parent_and_the_route() -> None:
     assert "a1 -> root" in told["STRATUM"]
     # The rules here do not say that the root is the only master, so it must not count as one.
     assert c["a1"].core.parts.mapping.rules == (Rule("root", 1, ("NEWS",)),)
+
+
+def test_42_what_the_former_parent_sends_waits_for_the_refill_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of a message that waits must not be missing between messages that come by the former parent."""
+    answer, can_answer = RefillSource._on_refill, list[bool]()
+
+    def when_possible(self: RefillSource, asked: Any) -> None:
+        if not can_answer:
+            raise LocalError("There is no route.", code="MASTER_AWAY")
+        answer(self, asked)
+
+    monkeypatch.setattr(RefillSource, "_on_refill", when_possible)
+    parents = {"root": "", "a": "root", "b": "root", "leaf": "a", "sub": "leaf"}
+    c = linked(parents, {"root": ("a", "b"), "leaf": ("a", "b"), "sub": ("leaf",)})
+    ann, joe = c.client("root", "ann"), c.client("sub", "joe")
+    heard = joe.subscribed("today", domain="NEWS")
+    c.net.run(1)
+    c.net.cut("leaf", "a")
+    c.net.until(lambda: c["leaf"].metric("refilling") == 1)
+    for number in range(1, 9):
+        ann.publish("today", b"ann %d" % number, persistent=number % 2 == 1, domain="NEWS")
+        c.net.run(0.2)
+    c.net.heal()
+    c.net.run(3)
+    assert not heard.got
+    can_answer.append(True)
+    c.net.until(lambda: len(heard.got) == 8)
+    assert numbers_of(heard)["ann"] == [*range(1, 9)]
+
+
+@pytest.mark.parametrize("masters", [1, 2])
+def test_42_a_slave_of_several_masters_takes_no_other_parent(masters: int) -> None:
+    """Each message is in the logs of both masters, and a position belongs to one of them."""
+    both = tuple(Rule(name, domains=("NEWS",)) for name in ("root", "twin")[:masters])
+    rules = {"root": both, "twin": both, "a": both, "b": both, "leaf": (rule_of("a"),)}
+    c = cluster(*rules, rules=rules, known=tuple(rules), scope="mesh", adopts_parents=True)
+    c.net.until(lambda: all(way(c[name]) for name in rules))
+    c["a"].kill()
+    c.net.run(20)
+    assert c["leaf"].metric("adopted_parents") == (masters == 1)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.settling import FeedSettling
 from mesh.routing.merging import Merging
+from mesh.routing.refill_gates import RefillGates
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Hop
 from mesh.wire.limits import HOPS
@@ -35,7 +36,7 @@ class Stage:
         self.merging, self.copies, self.dirty = Mock(), Mock(), Mock()
         self.arrivals = ItemArrivals(
             self.context, self.router, self.neighbours, self.mapping, self.settling, self.merging,
-            self.copies, self.dirty,
+            self.copies, self.dirty, RefillGates(),
         )  # fmt: skip
         self.is_owed = is_owed
         self.router.relay.side_effect = self._relay
@@ -169,3 +170,20 @@ def test_what_only_a_forgotten_peer_has_brought_is_not_known_any_longer() -> Non
     del stage.neighbours.peers[gone.node.uuid]
     stage.arrivals.forget_peer(gone)
     assert dict(stage.arrivals.received_positions()) == {MASTER: 5, b"n" * 16: 3}
+
+
+def test_of_a_refilled_log_the_items_of_all_peers_wait_and_follow_in_order() -> None:
+    stage, calls = Stage(), Mock()
+    stage.arrivals.gates.close_gate("", MASTER)
+    stage.arrivals.gates.call_when_open("", calls)
+    for name, position, after in (("a", 7, 0), ("a", 0, 7), ("b", 9, 0)):
+        assert stage.comes(name, position, after) == ""
+    page = [StoredEnvelope(envelope("a b"), position, MASTER, source=b"refill") for position in (5, 7)]
+    stage.arrivals.relay_page("", page, 9)
+    assert [(each.position, each.source[:1]) for each in stage.relayed] == [(5, b"r"), (7, b"r"), (0, b"a")]
+    (settled,) = stage.settling.on_released.call_args_list
+    assert settled.args[0].source == b"a" * 16, "the page had it"
+    calls.assert_not_called()
+    stage.arrivals.open_gate("")
+    assert (stage.relayed[-1].position, calls.call_count) == (9, 1)
+    assert stage.comes("b", 10) == "relayed"

@@ -1,0 +1,80 @@
+"""Items that wait while logs of masters are refilled, so that each log stays in order."""
+
+# Law 1: of a refilled log all newer items wait, by whichever peer they come.
+# Law 2: they follow in the order of the log: each after the refilled envelopes before its place.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from mesh.mapping.rules import ANY_DOMAIN
+from mesh.routing.stored_envelope import StoredEnvelope
+
+WAITING = 10_000  # items of one domain that wait for a refill
+
+
+def place_of(stored: StoredEnvelope) -> tuple[int, bool]:
+    """Return the place of an item in the log of its master: a transient one follows a position."""
+    return stored.position or stored.after, not stored.position
+
+
+@dataclass(slots=True)
+class RefillGate:
+    """The items of one domain that wait, and calls that follow them."""
+
+    master: bytes
+    waiting: list[StoredEnvelope] = field(default_factory=list)
+    calls: list[Callable[[], None]] = field(default_factory=list)
+
+    def take_before(self, end: int) -> list[StoredEnvelope]:
+        """Remove and return the items before position `end`, in the order of the log."""
+        taken = [stored for stored in self.waiting if place_of(stored)[0] < end]
+        self.waiting = [stored for stored in self.waiting if place_of(stored)[0] >= end]
+        return sorted(taken, key=place_of)
+
+
+class RefillGates:
+    """The closed gates by domain; "*" stands for the domains without one of their own."""
+
+    def __init__(self) -> None:
+        self._gates: dict[str, RefillGate] = {}
+
+    def __len__(self) -> int:
+        return len(self._gates)
+
+    def gate_of(self, domain: str) -> RefillGate | None:
+        return self._gates.get(domain) or self._gates.get(ANY_DOMAIN)
+
+    def close_gate(self, domain: str, master: bytes) -> None:
+        """Let the items of a domain wait. Items that wait already stay."""
+        self._gates.setdefault(domain, RefillGate(master)).master = master
+
+    def add_item(self, stored: StoredEnvelope) -> bool:
+        """Let an item wait, and return True; return False if it need not."""
+        gate = self.gate_of(stored.envelope.domain)
+        if gate is None or gate.master != stored.master:
+            return False
+        gate.waiting.append(stored)
+        return True
+
+    def full_gates(self) -> list[str]:
+        """Return the domains of which more than WAITING items wait."""
+        return [domain for domain, gate in self._gates.items() if len(gate.waiting) > WAITING]
+
+    def take_before(self, domain: str, end: int) -> list[StoredEnvelope]:
+        """Remove and return the items of a closed gate before position `end`, in the order of the log."""
+        gate = self._gates.get(domain)
+        return gate.take_before(end) if gate is not None else []
+
+    def remove_gate(self, domain: str) -> RefillGate | None:
+        return self._gates.pop(domain, None)
+
+    def call_when_open(self, domain: str, call: Callable[[], None]) -> None:
+        """Call `call` when no refill holds items of a domain: now, or after these. "": of any domain."""
+        gate = self.gate_of(domain) if domain else next(iter(self._gates.values()), None)
+        if gate is None:
+            call()
+        else:
+            gate.calls.append(partial(self.call_when_open, domain, call))

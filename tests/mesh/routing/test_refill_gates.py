@@ -1,0 +1,65 @@
+"""Items that wait while the log of a master is refilled."""
+
+from __future__ import annotations
+
+from mesh.mapping.rules import ANY_DOMAIN
+from mesh.routing.refill_gates import WAITING, RefillGates
+from mesh.routing.stored_envelope import StoredEnvelope
+from tests.mesh.envelopes import envelope
+
+MASTER, OTHER = b"m" * 16, b"o" * 16
+
+
+def item(position: int = 0, after: int = 0, domain: str = "NEWS", master: bytes = MASTER) -> StoredEnvelope:
+    return StoredEnvelope(envelope(domain=domain), position, master, after=after)
+
+
+def test_the_items_of_a_refilled_domain_wait_whichever_peer_sends_them() -> None:
+    gates = RefillGates()
+    assert not gates and not gates.add_item(item(1))
+    gates.close_gate("NEWS", MASTER)
+    assert gates and gates.add_item(item(1))
+    assert not gates.add_item(item(1, domain="SPORT")), "its route has not changed"
+    assert not gates.add_item(item(1, master=OTHER))
+    gates.close_gate(ANY_DOMAIN, MASTER)
+    assert gates.add_item(item(1, domain="SPORT"))
+    gates.close_gate("NEWS", MASTER)  # for another parent
+    gate = gates.remove_gate("NEWS")
+    assert gate is not None and len(gate.waiting) == 1, "what waited for the former refill waits on"
+
+
+def test_items_follow_in_the_order_of_the_log() -> None:
+    gates = RefillGates()
+    gates.close_gate("NEWS", MASTER)
+    transient, late, first, later = item(after=5), item(5), item(3), item(9)
+    for stored in (transient, late, later, first):
+        gates.add_item(stored)
+    assert gates.take_before("NEWS", 6) == [first, late, transient]
+    assert gates.take_before("NEWS", 6) == [] == gates.take_before("SPORT", 6)
+    assert gates.take_before("NEWS", 10) == [later]
+
+
+def test_calls_wait_for_the_items_of_their_domain() -> None:
+    gates, made = RefillGates(), list[str]()
+    gates.close_gate("NEWS", MASTER)
+    gates.call_when_open("SPORT", lambda: made.append("other"))
+    gates.call_when_open("NEWS", lambda: made.append("its"))
+    gates.call_when_open("", lambda: made.append("all"))
+    assert made == ["other"]
+    gates.close_gate("SPORT", MASTER)
+    for domain, expected in (("NEWS", ["other", "its"]), ("SPORT", ["other", "its", "all"])):
+        gate = gates.remove_gate(domain)
+        for call in gate.calls if gate is not None else ():
+            call()
+        assert made == expected
+
+
+def test_a_gate_with_too_many_items_is_full() -> None:
+    gates = RefillGates()
+    gates.close_gate("NEWS", MASTER)
+    one = item(1)
+    for _ in range(WAITING):
+        gates.add_item(one)
+    assert gates.full_gates() == []
+    gates.add_item(one)
+    assert gates.full_gates() == ["NEWS"]
