@@ -39,6 +39,7 @@ from tools.simulator.planted_abroad import ABROAD
 from tools.simulator.planted_durables import DURABLES
 from tools.simulator.planted_parts import PARTS
 from tools.simulator.planted_queues import QUEUES
+from tools.simulator.planted_reparent import REPARENT
 from tools.simulator.planted_rules import RULES
 from tools.simulator.planted_services import SERVICES
 from tools.simulator.planted_sites import SITES
@@ -350,6 +351,7 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("sites", *found) for name, found in SITES.items()},
     **{name: Bug("abroad", *found, seconds=20.0) for name, found in ABROAD.items()},
     **{name: Bug("rules", *found) for name, found in RULES.items()},
+    **{name: Bug("reparent", *found) for name, found in REPARENT.items()},
     **{name: Bug("transport", *found) for name, found in TRANSPORT.items()},
     **{name: Bug("visit", *found) for name, found in VISITS.items()},
 }
