@@ -89,6 +89,8 @@ PROFILES = {
                 seconds=(40.0, 90.0), most=4, sizes=(2, 3, 3, 4), drains=1.0),
         Profile("redirect", (*WIRES, "crash", "power", "all crash", "bounce", "pause"), ("plain", "direct"),
                 rate=1.0, seconds=(30.0, 60.0), most=4, sizes=(2, 3, 3, 4), redirects=1.0),
+        Profile("relays", (*WIRES, *STORES, "all crash", "bounce", "pause"),
+                ("chain", "chain", "tree", "several"), rate=1.0, seconds=(30.0, 90.0), most=4, visits=1.0),
         Profile("sites", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 120.0),
                 sites=(2, 2, 3)),
         Profile("abroad", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 80.0),

@@ -57,12 +57,7 @@ def _sources(cast: Cast) -> int:
 
 
 def roaming(script: Script) -> frozenset[str]:
-    """Return the clients that know several nodes, because a step moves them, or a node sends them away.
-
-    In other meshes, messages may wait at the former node for their master, and later ones overtake them.
-    """
-    if script.cast.rules not in ("plain", "direct"):
-        return frozenset()
+    """Return the clients that know several nodes, because a step moves them, or a node sends them away."""
     if sends_away(script):
         return frozenset((*script.clients, *_clients_of(script, ("client",))))
     return frozenset(_clients_of(script, MOVES))

@@ -13,6 +13,7 @@ from tools.simulator.steps import Step
 from tools.simulator.workload import FIRST, PATTERNS
 
 ADDRESS = "calc/roaming"
+LINKED = ("plain", "direct")  # casts whose nodes are all linked, as requests are not relayed
 BACK = (0.05, 1.0, 5.0, 20.0, 40.0)  # s until a node is back
 REACHED = (0.5, 3.0, 8.0, 20.0)  # s until a client reaches its node again
 SOON = (0.0, 0.001, 0.01, 0.1, 1.0, 4.0)  # s after an arrival
@@ -35,7 +36,7 @@ def work(script: Script, dice: Random, roamers: list[str]) -> Iterator[Step]:
         yield Step(0.0, "client", (name, dice.choice(early)))
         for i in range(dice.choice([1, 1, 2])):
             yield _listen(dice, script, FIRST, name, f"{name}.{i}")
-    if dice.random() < 0.4:
+    if dice.random() < 0.4 and script.cast.rules in LINKED:
         yield from _served(script, dice, roamers)
     yield from _published(script, dice, roamers)
 

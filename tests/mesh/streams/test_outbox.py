@@ -108,6 +108,22 @@ def test_what_is_sent_again_carries_the_newest_low_and_its_old_numbers() -> None
     assert [(e.first, e.last, e.low) for e in outbox.resend()] == [(3, 4, 3), (5, 6, 3)]
 
 
+def test_what_waits_for_its_master_is_sent_again_until_the_final_answer() -> None:
+    outbox = Outbox(1000, 2)
+    for _ in range(5):
+        outbox.add(envelope(2))
+        warn(outbox, outbox.next_number("") - 2, outbox.next_number("") - 1)
+    assert (outbox.open, outbox.warned) == (True, 10)
+    final(outbox, 3, 4)
+    final(outbox, 5, 5)
+    assert [(e.first, e.last, e.low) for e in outbox.resend()] == [
+        (1, 2, 1),
+        (5, 6, 1),
+        (7, 8, 1),
+        (9, 10, 1),
+    ]
+
+
 # --- a publisher and its masters, with any loss in between ------------------------------------------
 
 

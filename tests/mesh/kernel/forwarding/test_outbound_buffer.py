@@ -64,6 +64,26 @@ def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
     assert heard.contents == [b"1", b"2"]
 
 
+def test_what_waits_where_a_publisher_was_is_sent_again_before_newer_messages() -> None:
+    c = cluster("heron", "golan", "frodo", "bilbo")
+    joe, ann = c.roamer("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k", domain=RUGBY)
+    c.net.cut("frodo", "heron")
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
+    joe.move(c["golan"].ipc)
+    joe.connected()
+    for n in (2, 3):
+        joe.publish("k", b"%d" % n, persistent=True, domain=RUGBY)
+    c.net.until(lambda: [joe.state(n, RUGBY) for n in (1, 2, 3)] == ["OK"] * 3)
+    assert heard.contents == [b"1", b"2", b"3"]
+    c.net.heal()
+    c.net.until(lambda: c["bilbo"].metric("tailed_back") == c["frodo"].metric("tailed_back") == 0)
+    joe.publish("k", b"4", persistent=True, domain=RUGBY)
+    c.net.until(lambda: len(heard.contents) >= 4)
+    assert heard.contents == [b"1", b"2", b"3", b"4"], "heron knows the number of the copy"
+
+
 def test_a_letter_that_was_refused_where_its_publisher_has_gone_is_not_read_when_its_first_node_is_back() -> (
     None
 ):
