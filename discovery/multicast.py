@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from zeroconf import Error, ServiceInfo, ServiceStateChange, Zeroconf
+from zeroconf import Error, InterfaceChoice, ServiceInfo, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from mesh.discovery.advert_limiter import AdvertLimiter, Boots
@@ -90,6 +90,23 @@ class ZeroconfInstance:
             server=f"{advert.instance}.local.",
             parsed_addresses=[host.partition("%")[0] for host in advert.hosts[:MOST_HOSTS]],
         )
+
+
+async def look_around(
+    adverts: Adverts,
+    interfaces: Sequence[str],
+    seconds: float,
+    put: Callable[[Advert | Rejected | Near], None],
+) -> None:
+    """Pass what others announce to `put` for `seconds`, without an announcement of this node."""
+    chosen = _for_zeroconf(interfaces) if interfaces else InterfaceChoice.All
+    async with AsyncZeroconf(interfaces=chosen) as opened:
+        listener = MdnsListener(adverts, "", put)
+        browser = AsyncServiceBrowser(opened.zeroconf, TYPE, handlers=[listener.heard])
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            await browser.async_cancel()
 
 
 def _for_zeroconf(interfaces: Sequence[str]) -> list[str | int]:

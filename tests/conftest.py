@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from mesh.client import browsing
 from tests import selection, workers
 from tests.leftovers import Leftovers
 from tests.skips import ALLOWED, SkipGate, allowed_skips
@@ -25,6 +26,8 @@ LOG_END = 4000  # characters of a node's log in the report of a failed test
 
 # A JVM spends half of its first minute compiling. The simple compiler suffices for one worker's jobs.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+
+browsing.INTERFACES = ("127.0.0.1",)  # clients of tests search there only
 
 # A background job under nohup ignores these signals, and so would everything that the tests start.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

@@ -25,6 +25,7 @@ class Event:
     block came too late at the node that had delivered the message. "blocked": the event loop stood still for
     5 s or more; the text says how long. "saved-nodes": the saved list of nodes is damaged, or was not
     written.
+    "mdns": a search for nodes by multicast DNS failed.
     "session_moved": the client is at another node. `resumed` is whether its session came along, and so its
     subscriptions; otherwise they began anew there.
     """

@@ -99,6 +99,11 @@ class NodeList:
             report(KIND, str(error))
             return []
 
+    def browse(self, then: Callable[[list[KnownNode], str], None]) -> None:
+        from mesh.client.browsing import search_nodes  # late: seldom used
+
+        search_nodes(mesh_of(self._way.cluster, self._way.environ), self._way.environ, then)
+
     def add(
         self,
         cluster: str,

@@ -6,6 +6,8 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ from mesh.client.around import Around, Cancellable, Timeout
 from mesh.client.core.client import ANY_NODE, ClientCore
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import (
+    Browse,
     ClientEffect,
     CloseConnection,
     DialNode,
@@ -63,7 +66,10 @@ class Carrier(Protocol):
 
 
 class SavedList(Protocol):
-    """The saved list of nodes. `report(kind, text)` reports an event."""
+    """The saved list of nodes, and the search for others. `report(kind, text)` reports an event."""
+
+    def browse(self, then: Callable[[list[KnownNode], str], None]) -> None:
+        """Search for nodes, and call `then` in any thread with these and the reason of a failure, or ""."""
 
     def read(self, report: Callable[[str, str], None]) -> list[KnownNode]:
         """Return the nodes to try when the named ones do not accept the client."""
@@ -135,6 +141,7 @@ class Shell(NotCopied):
         self.context.now = self._time()
         if self._saved is not None:
             self.core.line.choice.saved = self._saved.read(self._report)
+            self.core.line.choice.can_browse = True
         await self.core.line.connect(waits)
 
     def close(self) -> None:
@@ -236,9 +243,25 @@ class Shell(NotCopied):
             case Find(place, site):
                 self._look_for_node(now, place, site)
                 self._plan(loop)
+            case Browse():
+                if self._saved is not None:
+                    self._saved.browse(partial(self._browsed, loop))
             case SaveNodes(cluster, nodes, has_own):
                 if self._saved is not None:
                     self._saved.add(cluster, nodes, has_own, self.wall(), self._report)
+
+    def _browsed(self, loop: asyncio.AbstractEventLoop, nodes: list[KnownNode], failure: str) -> None:
+        """Pass the found nodes to the core in its loop, unless that was closed. Called in any thread."""
+
+        def take() -> None:
+            if failure:
+                self._report("mdns", f"the search for nodes by multicast DNS failed: {failure}")
+            if self._carrier is not None:
+                self.core.on_browsed(self._time(), nodes)
+                self._turn()
+
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(take)
 
     def _report(self, kind: str, text: str, resumed: bool | None = None) -> None:
         event, line = Event(kind, text, resumed), self.core.line

@@ -12,6 +12,7 @@ from mesh.client.core.departing import Departing
 from mesh.client.core.effects import ClientEffect, Report
 from mesh.client.core.envelope_sender import EnvelopeSender
 from mesh.client.core.fail_back import Wanted
+from mesh.client.core.known_nodes import KnownNode
 from mesh.client.core.member import GroupMember
 from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.node_features import NodeFeatures, unsupported
@@ -88,6 +89,10 @@ class ClientCore:
     def not_found(self, now: float, error: MeshError) -> None:
         self.context.set_time(now)
         self.line.not_found(error)
+
+    def on_browsed(self, now: float, nodes: Sequence[KnownNode]) -> None:
+        self.context.set_time(now)
+        self.line.choice.on_browsed(nodes)
 
     def received(self, now: float, key: int, command: c.Command, envelopes: list[Envelope]) -> None:
         self.context.set_time(now)

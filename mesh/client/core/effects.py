@@ -29,6 +29,10 @@ class SaveNodes(Struct, frozen=True, gc=False):
     has_own: bool
 
 
+class Browse(Struct, frozen=True, gc=False):
+    """Search for nodes by multicast DNS. The shell passes the result to `on_browsed`."""
+
+
 class DialNode(Struct, frozen=True, gc=False):
     """Open a connection with the number `key`."""
 
@@ -58,4 +62,4 @@ class Report(Struct, frozen=True, gc=False):
     resumed: bool | None = None
 
 
-ClientEffect = Find | SaveNodes | DialNode | SendCommand | CloseConnection | Report
+ClientEffect = Find | Browse | SaveNodes | DialNode | SendCommand | CloseConnection | Report

@@ -22,6 +22,7 @@ HERD = 0.5  # s, the longest random wait before the first visit
 STEADY = 10.0  # s after which the next visit is not flapping
 FLAPPING = 30.0  # s, the longest wait before a visit
 LATEST = 60.0  # s, the longest wait that a node may ask for
+BROWSE = 30.0  # s between two searches by multicast DNS
 FORWARDS = 8  # forward addresses that are read
 OF_CLIENT = frozenset(("BAD_NAME", "FORGED_STREAM", "SESSION_IN_USE"))  # refusals that each node would repeat
 
@@ -45,6 +46,9 @@ class NodeChoice:
     ) -> None:
         self.known: list[KnownNode] = []
         self.saved: list[KnownNode] = []
+        self.can_browse = False  # the shell can search for nodes by multicast DNS
+        self._browsed: list[KnownNode] = []  # found by the last search
+        self._is_browsing, self._browsed_at = False, float("-inf")
         self._names = tuple(names) or ("",)
         self._stream, self._chance, self._may_visit, self._follows = stream, chance, may_visit, follows
         self._own: Place | None = None
@@ -66,8 +70,8 @@ class NodeChoice:
 
     @property
     def is_last(self) -> bool:
-        """True if the round has no other place to dial."""
-        return not self._queue
+        """True if the round has no other place to dial, and no search for nodes is running."""
+        return not self._queue and not self._is_browsing
 
     @property
     def is_visit(self) -> bool:
@@ -133,6 +137,8 @@ class NodeChoice:
         for name in ranked(self._stream, dict.fromkeys(saved, 1)):
             node = saved[name]
             yield from (Place(address, Source.SAVED, node.key) for address in node.addresses)
+        for node in self._browsed:
+            yield from (Place(address, Source.BROWSED, node.key) for address in node.addresses)
 
     def _calm_wait(self, now: float) -> float:
         """Return the wait of a client whose visits follow one another quickly: 1, 2, 4 … s."""
@@ -162,6 +168,18 @@ class NodeChoice:
         self._reasons.pop(self._last.text, None)
         self._reasons[self._last.text] = error
         self._is_hopeful = self._is_hopeful or not is_final
+
+    def begin_browsing(self, now: float) -> bool:
+        """Return whether to search by multicast DNS now, as all places of a round of several have failed."""
+        is_due = self.can_browse and self.is_last and now - self._browsed_at >= BROWSE
+        if not (is_due and self._rounds) or len(self._names) < 2 or self._sites.site:
+            return False
+        self._is_browsing, self._browsed_at = True, now
+        return True
+
+    def on_browsed(self, nodes: Sequence[KnownNode]) -> None:
+        """Add the nodes that a search has found to the places of later rounds."""
+        self._is_browsing, self._browsed = False, list(nodes)
 
     def on_refused(self, now: float, refusal: Refuse) -> None:
         """Follow the redirect of a refusal, and remember when the place may be dialed again."""

@@ -8,7 +8,7 @@ from mesh.client.access import Access
 from mesh.client.core.absence import Absence, missing, unanswered
 from mesh.client.core.client_context import ClientContext, Promise, Timer
 from mesh.client.core.client_handshake import ClientHandshake
-from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
+from mesh.client.core.effects import Browse, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
 from mesh.client.core.node_choice import NodeChoice
 from mesh.client.core.saved_nodes import NodeSaving
@@ -167,6 +167,8 @@ class NodeConnection:
         """Record why a place did not accept the client. If no other place can, `connect` fails."""
         self._is_reported = True
         self.choice.on_failed(error, is_final)
+        if self.choice.begin_browsing(self._context.now):
+            self._context.do(Browse())
         if is_final and self.choice.is_over(error.code):
             self._break(self.choice.summary() or error)
 

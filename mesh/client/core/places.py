@@ -26,6 +26,7 @@ class Source(Enum):
     FORWARD = "forward"
     KNOWN = "known"
     SAVED = "saved"
+    BROWSED = "browsed"
     SITE = "site"
 
 

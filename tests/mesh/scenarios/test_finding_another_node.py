@@ -141,6 +141,31 @@ def test_a_damaged_list_is_reported_and_the_client_does_without_it(
     assert json.loads(path.read_bytes())[0]["name"] == "heron"
 
 
+@pytest.mark.parametrize("is_keyed", [False, True])
+def test_a_client_whose_nodes_are_all_dead_finds_another_one_by_multicast_dns(is_keyed: bool) -> None:
+    async def scenario(egret: RunningNode, environ: dict[str, str]) -> None:
+        dead = (egret.tcp.replace("127.0.0.1", "127.0.0.9"), "tcp://127.0.0.1:1")
+        async with mesh.connect(*dead, client="joe", environ=environ, cluster=egret.cluster) as joe:
+            assert joe.name.startswith("/node/egret/client/joe/")
+            await joe.publish("k", b"v")
+        for path in egret.state.glob("clients/*.json"):
+            path.unlink()
+        egret.kill()
+        with pytest.raises(NodeNotFound) as caught:
+            async with mesh.connect(*dead, client="joe", environ=environ, cluster=egret.cluster):
+                pass
+        assert caught.value.code == "NO_NODE" and all(f"{each}: " in caught.value.what for each in dead)
+
+    with state_directory() as here, state_directory() as there:
+        cluster = f"test-{secrets.token_hex(4)}"
+        if is_keyed:  # the client cannot check the announcement
+            join(there, token_of(new_mesh(here, cluster), "client", 0), "")
+        with life(RunningNode("egret", here, cluster, (*LOOPBACK, "--mdns"))) as egret:
+            environ = {**egret.environ, "MESH_STATE_DIR": str(there if is_keyed else here)}
+            del environ["MESH_DISCOVERY__MDNS"]
+            asyncio.run(scenario(egret, environ))
+
+
 LOOPBACK = ("--bind", "127.0.0.1:0")
 life = contextmanager(_run)  # a node that is stopped at the end
 

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.core.calls import Pending
 from mesh.client.core.client_handshake import ClientHandshake
-from mesh.client.core.node_choice import NodeChoice
+from mesh.client.core.known_nodes import KnownNode
+from mesh.client.core.node_choice import BROWSE, NodeChoice
 from mesh.client.core.places import LEAVE, OtherSites, Place, Source
 from mesh.client.core.visits import ClientVisits
 from mesh.security.streamkey import StreamKey
@@ -69,6 +70,41 @@ def test_in_another_site_its_nodes_come_first_and_law_2_only_the_first_site_name
     first = dialed(choice, 202.0, 4)
     assert first[:3] == [(ADDRESSES[3], "NYC"), ("heron", ""), ("stork", "")]
     assert all(ADDRESSES[7] != text for text, _ in dialed(choice, 300.0, 12))
+
+
+def test_a_client_of_several_nodes_searches_once_all_have_failed_and_dials_what_it_finds() -> None:
+    choice = NodeChoice(("heron", "stork"), bytes(16), lambda: 0.5)
+    choice.begin(0.0)
+    choice.on_failed(DEAD)
+    assert not choice.begin_browsing(0.0), "stork is left, and this shell cannot search"
+    choice.next_step(0.0, 0.0)
+    choice.on_failed(DEAD)
+    assert not choice.begin_browsing(0.0), "this shell cannot search"
+    choice.can_browse = True
+    assert choice.begin_browsing(0.0) and not choice.begin_browsing(0.0)
+    assert not choice.is_last and not choice.is_over("NO_NODE"), "while the search runs"
+    choice.on_browsed([KnownNode("egret", (ADDRESSES[3],), b"k" * 32)])
+    assert dialed(choice, 1.0, 3)[2] == (ADDRESSES[3], "")
+    assert choice.last == Place(ADDRESSES[3], Source.BROWSED, b"k" * 32)
+    assert not choice.begin_browsing(BROWSE - 1) and choice.begin_browsing(BROWSE)
+
+
+def test_a_lost_client_does_not_search_before_it_has_dialed_other_nodes() -> None:
+    choice = lost_at_ten()
+    choice.can_browse = True
+    assert choice.next_step(10.0, 0.0).place.source is Source.OWN
+    choice.on_failed(DEAD)
+    assert not choice.begin_browsing(10.0)
+    dialed(choice, 12.0, 2)
+    assert choice.begin_browsing(12.0)
+
+
+def test_a_client_that_named_one_node_does_not_search() -> None:
+    choice = NodeChoice(("heron",), bytes(16), lambda: 0.5)
+    choice.can_browse = True
+    choice.begin(0.0)
+    choice.on_failed(DEAD)
+    assert choice.is_last and not choice.begin_browsing(0.0)
 
 
 def test_sites_with_wrong_names_and_more_than_sixteen_are_left_out() -> None:
