@@ -76,6 +76,8 @@ def verdict(
         told.append(_absent(absent, what, me))
     if what.kind == TOPIC:
         told += _differ(told, steps)
+    if what.kind == CLIENT and what.client.session and any(each.code == "CLIENT_HERE" for each in told):
+        told = [each for each in told if each.code != "CLIENT_AWAY"]  # its former node keeps it for a while
     if what.kind == NODE:
         told = [_unless_asked(each, what.text) for each in told]
     told += [_said(me, reason("NOT_ASKED", node=node)) for node in sorted(set(missing))[:NAMES]]

@@ -4,14 +4,15 @@
 # Law 2: what a node reports about a third node is marked with the name of the reporting node.
 # Law 3: nodes where a queue is empty count only while no node has messages or consumers of it, and nodes that
 #   only know a site by their settings count only without a gateway.
+# Law 4: a session is away only while it is connected nowhere: it may have moved from the node in its name.
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from mesh.errors import BadName, MeshError, shown
 from mesh.names import OTHERS, SessionName, check_address, check_taken, node_name
@@ -24,9 +25,10 @@ KINDS = (NODE, CLIENT, SESSION, ADDRESS, QUEUE, SITE)  # in the order of answers
 REPORTED = "reported"  # state of a name that its node has not confirmed
 PASSIVE = ("empty", "known")  # states that matter only without another one
 NODE_STATES = ("alive", "suspect", "dead", "left", "seen", "conflict")
+CONNECTED, AWAY = "connected", "away"  # states of a client
 QUEUE_STATES = ("consumed", "waiting", "empty")
 SITE_STATES = ("up", "down", "unreachable", "known", "own")
-STATES = {*NODE_STATES, *QUEUE_STATES, *SITE_STATES, "connected", "away", "served", REPORTED}
+STATES = {*NODE_STATES, *QUEUE_STATES, *SITE_STATES, CONNECTED, AWAY, "served", REPORTED}
 SERVERS, CLAIMED = 4, 64  # nodes asked together, of those with `nameservice` and of reported ones
 PREFIXES = {NODE: node_name, ADDRESS: check_address, QUEUE: check_taken, SITE: node_name}
 
@@ -56,6 +58,14 @@ class Named:
         """The name of the node in the name of a client or session, or ""."""
         return SessionName.parse(self.name).node or "" if self.table == CLIENT else ""
 
+    @property
+    def followed(self) -> str:
+        """The name as nodes with `nameservice` follow it: without the node, or a generated number."""
+        if self.table != CLIENT:
+            return self.name
+        name = replace(SessionName.parse(self.name), node=None)
+        return str(name.of_all_sessions() if name.session_is_generated else name)
+
 
 def readings(text: str) -> list[Named]:
     """Return all objects that a text may name: one if it begins with a kind, such as `queue/orders`.
@@ -66,7 +76,7 @@ def readings(text: str) -> list[Named]:
     if text.startswith(OTHERS):  # a receiver in another site is where the gateways to that site are
         return [Named(SITE, node_name(text.removeprefix(OTHERS).partition("/")[0]))]
     if text.startswith(("/", f"{CLIENT}/")):
-        session = SessionName.parse(text)
+        session = SessionName.typed(text)
         return [Named(CLIENT if session.session is None else SESSION, str(session))]
     kind, slash, rest = text.partition("/")
     if slash and kind in PREFIXES:
@@ -99,7 +109,7 @@ def valid(sightings: Iterable[Sighting], wanted: Collection[Named], by: str, mos
         is_wanted = kinds.get(each.name) == each.kind
         if is_wanted and is_name(each.node) and (each.kind != NODE or each.name == f"{NODE}/{each.node}"):
             state = each.state if each.state in STATES else REPORTED
-            yield replace(each, by=by, state=state, count=max(0, each.count), life="", address="")
+            yield structs.replace(each, by=by, state=state, count=max(0, each.count), life="", address="")
 
 
 def is_name(text: str) -> bool:
@@ -121,7 +131,7 @@ def merged(rows: Iterable[Sighting], answered: Collection[str]) -> list[Sighting
         known = best.get((row.name, row.node))
         if known is None or _rank(row) < _rank(known):
             best[row.name, row.node] = row
-    return sorted(_without_passive(list(best.values())), key=_place)
+    return sorted(_without_passive(_without_away(list(best.values()))), key=_place)
 
 
 def _rank(row: Sighting) -> tuple[bool, bool, str]:
@@ -130,6 +140,12 @@ def _rank(row: Sighting) -> tuple[bool, bool, str]:
 
 def _place(row: Sighting) -> tuple[int, str, bool, str]:
     return KINDS.index(row.kind), row.name, row.state in PASSIVE, row.node
+
+
+def _without_away(rows: Sequence[Sighting]) -> list[Sighting]:
+    """Leave out the nodes where a session is away if it is connected at another one (Law 4)."""
+    connected = {row.name for row in rows if row.kind == SESSION and row.state == CONNECTED}
+    return [row for row in rows if row.state != AWAY or row.name not in connected]
 
 
 def _without_passive(rows: Sequence[Sighting]) -> list[Sighting]:
@@ -161,9 +177,9 @@ class Progress:
 def next_to_ask(known: Progress) -> list[str]:
     """Return the nodes to ask next; an empty list ends the search.
 
-    The home in a session's name is asked first, then nodes with `nameservice`, then the nodes that these
-    report, then all others, unless the answer is complete. If nodes with `nameservice` have answered for all
-    nodes, more than CLAIMED others are not asked.
+    The home in a session's name is asked first, and alone if it has found the client. Nodes with
+    `nameservice` follow, then the nodes that these report, then all others, unless the answer is complete.
+    If nodes with `nameservice` have answered for all nodes, more than CLAIMED others are not asked.
     """
     left = [node for node in known.askable if node not in known.asked]
     if known.home in left:

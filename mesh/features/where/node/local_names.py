@@ -49,7 +49,7 @@ class LocalNames:
             found = table.state(named.name) if table is not None else None
             if found is not None:
                 yield self._row(named, me, *found)
-            for node in self._directory.nodes_with(named.table, named.name):
+            for node in self._directory.nodes_with(named.table, named.followed):
                 yield self._row(named, node, REPORTED)
 
     def _row(self, named: Named, node: str, state: str, count: int = 0) -> Sighting:

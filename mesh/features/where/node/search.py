@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mesh.features.where.model import NODE, Named, Progress, is_name, merged, valid
+from mesh.features.where.model import AWAY, NODE, Named, Progress, is_name, merged, valid
 from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.context.pages import NAMES
 from mesh.wire.calls import AskLocate
@@ -63,13 +63,15 @@ class Search:
         home = self.wanted[0].home
         is_local = home == me or {named.kind for named in self.wanted} == {NODE}
         is_followed = self.unfollowed is not None and self.asked.issuperset(self.unfollowed & set(askable))
+        # A session that is away from its home may be connected elsewhere.
+        sure = [row for row in rows if not (home and row.state == AWAY)]
         return Progress(
             askable=askable,
             servers=servers,
             claimed={row.node for row in rows if row.node != row.by and (row.kind, row.by) != (NODE, me)},
             asked=self.asked,
             home=home,
-            is_found=any(row.node == row.by or row.kind == NODE for row in rows),
+            is_found=any(row.node == row.by or row.kind == NODE for row in sure),
             is_complete=is_local or is_followed,
             is_followed=is_followed,
         )

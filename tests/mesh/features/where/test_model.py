@@ -30,6 +30,8 @@ READ = {
     "node/heron": ["node/heron"],
     "client/joe": ["client/joe"],
     "client/joe/session/1": ["client/joe/session/1"],
+    "client/joe/1": ["client/joe/session/1"],
+    "/node/heron/client/joe/-3": ["/node/heron/client/joe/session/-3"],
     "/node/heron/client/joe": ["/node/heron/client/joe"],
     "/node/heron/client/joe/session/-3": ["/node/heron/client/joe/session/-3"],
     "address/calc/add": ["address/calc/add"],
@@ -80,6 +82,12 @@ def test_what_is_no_text_is_refused(text: Any) -> None:
 def test_the_home_is_the_node_in_the_name_of_a_client() -> None:
     homes = {text: readings(text)[0].home for text in ("/node/heron/client/joe", "client/joe", "node/heron")}
     assert homes == {"/node/heron/client/joe": "heron", "client/joe": "", "node/heron": ""}
+
+
+def test_nodes_with_nameservice_follow_names_without_nodes_and_generated_numbers() -> None:
+    names = ("/node/a/client/joe", "/node/a/client/joe/session/2", "/node/a/client/joe/session/-2", "queue/q")
+    followed = ["client/joe", "client/joe/session/2", "client/joe", "q"]
+    assert [readings(name)[0].followed for name in names] == followed
 
 
 # --- the next round ---------------------------------------------------------------------------------------

@@ -77,6 +77,18 @@ class Emptied:
         return held
 
 
+def play(scenario: Callable[[Emptied], Awaitable[None]], nodes: list[str] | None = None) -> None:
+    async def within() -> None:
+        names = nodes or NODES
+        rules = {"ibis": ["NEWS"]} if "ibis" in names else ""
+        async with mesh.testing.Mesh(names, rules=rules, clock="virtual") as m:
+            it = Emptied(m)
+            await it.until(it.is_heard)
+            await scenario(it)
+
+    asyncio.run(within())
+
+
 def home(client: Any) -> str:
     """Return the node at which a client is."""
     line = client._shell.core.line

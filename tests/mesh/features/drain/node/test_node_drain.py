@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-import mesh.testing
 from mesh.client.core import client_handshake
 from mesh.errors import LocalError
 from mesh.features.drain.node import redirecting
@@ -16,21 +14,9 @@ from mesh.features.drain.node.redirecting import EMPTY, PATIENCE, TRIES
 from mesh.features.services.node.departed import HOLD
 from mesh.kernel.context.leaving import LIMITS, Step
 from mesh.wire.limits import OPERATOR, VISITS
-from tests.mesh.features.drain.node.emptied import NODES, Emptied, Working, home, refused
+from tests.mesh.features.drain.node.emptied import NODES, Emptied, Working, home, play, refused
 
 STEPS = [step for step in Step if step is not Step.STAYING]
-
-
-def play(scenario: Callable[[Emptied], Awaitable[None]], nodes: list[str] | None = None) -> None:
-    async def within() -> None:
-        names = nodes or NODES
-        rules = {"ibis": ["NEWS"]} if "ibis" in names else ""
-        async with mesh.testing.Mesh(names, rules=rules, clock="virtual") as m:
-            it = Emptied(m)
-            await it.until(it.is_heard)
-            await scenario(it)
-
-    asyncio.run(within())
 
 
 def test_all_clients_move_while_they_work_and_nothing_is_lost_repeated_or_refused() -> None:
