@@ -64,7 +64,7 @@ class Collection:
             run=self.run,
             at=self.items.next,
             done=self.items.done,
-            is_connected=self.session.conn is not None,
+            is_connected=self.session.conn is not None or self.session.is_redirected,
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import Fact
 from mesh.kernel.subscribers.session import Session
-from mesh.wire.commands import Hello, Refuse
+from mesh.wire.commands import Certificate, Hello, Refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,13 @@ class SessionClosed(Fact):
     """A session was closed for good."""
 
     session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMoved(Fact):
+    """A newer certificate proves that a session is at another node than this one."""
+
+    certificate: Certificate
 
 
 @dataclass(frozen=True, slots=True)

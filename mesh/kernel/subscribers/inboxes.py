@@ -17,7 +17,6 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from mesh.errors import NotConnected, PublishRefused
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
@@ -25,6 +24,8 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.subscribers.absent import AbsentClients
 from mesh.kernel.subscribers.backlog_moves import BacklogMoves
+from mesh.kernel.subscribers.expected import ExpectedSessions
+from mesh.kernel.subscribers.inbox_refusals import full, not_connected
 from mesh.kernel.subscribers.one_session import OneSession
 from mesh.kernel.subscribers.owners import Owners, owner_of
 from mesh.kernel.subscribers.remote_readers import Reader, RemoteReader, RemoteReaders
@@ -42,7 +43,7 @@ from mesh.routing.sink import AddressResolver, Targets
 from mesh.values import messages
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import FORCE_QUEUING, ONE_SESSION, Envelope
+from mesh.wire.envelope import FORCE_QUEUING, ONE_SESSION, PERSISTENT, Envelope
 from mesh.wire.expiry import all_void, unexpired
 from mesh.wire.replies import Reason, Released
 
@@ -64,6 +65,7 @@ class Inboxes(Component):
         self._dead = dead
         self.sessions = sessions
         self.remote = RemoteReaders()
+        self.expected = ExpectedSessions()
         self._feeds: dict[str, Inbox] = {}
         self._asked: dict[str, float] = {}  # time of the last use
         self._opened: set[str] = set()  # names of sessions with an open inbox
@@ -123,11 +125,9 @@ class Inboxes(Component):
         """
         to = SessionName.parse(envelope.to).at(self._context.me.name)
         sessions = self._entitled(to)
-        if not sessions and not envelope.flags & FORCE_QUEUING:
-            how = "only with a key other than that of its inbox" if self._open_of(to) else ""
-            text = f"{to} is connected {how}." if how else f"{to} is not connected."
-            raise NotConnected(text, hint="To queue the message: force_queuing=True.")
         if not sessions:
+            if not self._may_wait(to, envelope.flags):
+                raise not_connected(to, bool(self._open_of(to)), self._is_expected(to))
             self._absent.reserve_space(str(to), envelope, self._feeds)
         copies = self._copies(envelope.without(ONE_SESSION), to, sessions, envelope.flags & ONE_SESSION > 0)
         for name, copy in copies.items():
@@ -135,7 +135,8 @@ class Inboxes(Component):
             are_full = self._absent.is_full and waiting > 0
             if are_full or waiting + len(copy.body) > self._context.settings.backlog_bytes:
                 self._context.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
-                raise self._full(name, waiting, len(copy.body), are_full)
+                most = self._context.settings.backlog_bytes
+                raise full(name, waiting, len(copy.body), most, self._context.me.name if are_full else "")
         matched = min(1, len(sessions)) if envelope.flags & ONE_SESSION else len(sessions)
         return [(copy, [(self.taker(name), None)]) for name, copy in copies.items()], matched
 
@@ -155,16 +156,12 @@ class Inboxes(Component):
             return self._one.share_out(whole, {name: self.taker(name).accepted_bytes for name in readers})
         return {readers[0] if readers else client: whole}
 
-    def _full(self, name: str, waiting: int, size: int, are_full: bool) -> PublishRefused:
-        text = f"The inbox of {name} is full: {waiting:,} bytes wait."
-        hint = "The client must read its inbox()."
-        if are_full:
-            text = f"The inboxes of {self._context.me.name} are full; that of {name} has messages."
-        elif not waiting:
-            most = self._context.settings.backlog_bytes
-            text = f"{size:,} bytes do not fit into the empty inbox of {name}; the limit is {most:,} bytes."
-            hint = "Send the content in parts, or raise `limits.backlog_bytes` of that node."
-        return PublishRefused(text, hint=hint, code="INBOX_FULL")
+    def _may_wait(self, to: SessionName, flags: int) -> bool:
+        """Return whether a message may wait for an addressee that is not known to be connected."""
+        return flags & FORCE_QUEUING > 0 or (flags & PERSISTENT > 0 and self._is_expected(to))
+
+    def _is_expected(self, to: SessionName) -> bool:
+        return not self._open_of(to) and self.expected.includes(to, self._context.clock.now)
 
     def _open_of(self, name: SessionName) -> list[Reader]:
         """Return the connected session of that name, or those of a client, here and at other nodes.
@@ -265,15 +262,18 @@ class Inboxes(Component):
         self._moves.start_move(client, session.text)
 
     def start(self, beginning: Beginning) -> None:
-        """Restore the position and the owner of each inbox."""
+        """Restore the position and the owner of each inbox, and expect the sessions that opened one."""
         self._absent.is_tight = beginning.is_tight
         positions = beginning.rows("position")
         self.owners.restore_owners(beginning.rows("inbox"))
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
+        for session in self.owners.sessions():
+            self.expected.expect(session, self._context.clock.now + self._context.settings.linger)
 
     def on_second(self) -> None:
         """Count the bytes in all inboxes, expire overdue messages, and drop idle inboxes and owners."""
         self._absent.looked(self._feeds.values())
+        self.expected.drop_overdue(self._context.clock.now)
         with self._disk.together():
             self._bury_void()
 

@@ -8,7 +8,7 @@ at another node: an inbox belongs to the stream that opened it, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from mesh.errors import BadName, LocalError
 from mesh.flow.bounded import Bounded
@@ -42,6 +42,10 @@ class Owners:
             else:
                 self._users[name] = value.decode()
                 self._used[name] = self._context.clock.now
+
+    def sessions(self) -> Iterator[SessionName]:
+        """Yield the sessions that opened an inbox, as far as they are remembered."""
+        return map(SessionName.parse, self._streams)
 
     def owner_of(self, name: SessionName) -> str | None:
         """Return the key that owns the inbox of this client or session, or `None` if there is no owner."""

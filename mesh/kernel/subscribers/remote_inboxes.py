@@ -3,6 +3,7 @@
 # Law 1: only the node that the highest certificate of a session names gets its direct messages.
 # Law 2: a direct message stays here until that node reports that the client has processed it.
 # Law 3: a session whose node is not linked counts as disconnected, and is forgotten after `linger` seconds.
+#        Until then, persistent messages wait for it.
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ from mesh.kernel.peers.facts import LoggedIn, LoggedOut
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
+from mesh.kernel.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionMoved
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.remote_readers import RemoteReader
-from mesh.kernel.subscribers.session import INBOX
+from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.names import SessionName
 from mesh.routing.log import position_key
 from mesh.wire.calls import AskCollect, AskNotify
@@ -52,6 +54,10 @@ class RemoteInboxes(Component):
         return (
             on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),
             on_fact(LoggedOut, lambda fact: self._on_logout(fact.peer)),
+            on_fact(SessionMoved, lambda fact: self._expect(SessionName.parse(fact.certificate.session))),
+            on_fact(SessionAway, lambda fact: self._on_away(fact.session)),
+            on_fact(SessionBack, lambda fact: self._inboxes.expected.forget_session(fact.session.name)),
+            on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
         )
 
     def peer_verbs(self) -> Sequence[Verb]:
@@ -83,6 +89,7 @@ class RemoteInboxes(Component):
             reader = self._begin(name, ask, node) if ask.at else None
         elif not ask.at:
             self._inboxes.end_reader(reader)
+        self._inboxes.expected.forget_session(name)
         if reader is None or not ask.at:
             asked.reply(Collected())
             return
@@ -144,6 +151,22 @@ class RemoteInboxes(Component):
         sources = [(me.name, None, me.uuid)] * len(envelopes)
         asked.reply(Collected(first=first, gaps=gaps, sources=list(sources)), envelopes)
 
+    # --- sessions between two nodes ---------------------------------------------------------------------
+
+    def _expect(self, session: SessionName) -> None:
+        """Let persistent messages wait for a session of this node that may be at another one."""
+        if session.node == self._context.me.name:
+            until = self._context.clock.now + self._context.settings.linger
+            self._inboxes.expected.expect(session, until)
+
+    def _on_away(self, session: Session) -> None:
+        if session.is_redirected:
+            self._expect(session.name)
+
+    def _on_closed(self, session: Session) -> None:
+        if not self._context.visits.has_left(session.stream, self._context.me.uuid):
+            self._inboxes.expected.forget_session(session.name)
+
     # --- notices ----------------------------------------------------------------------------------------
 
     def _notify(self, reader: RemoteReader) -> None:
@@ -169,3 +192,4 @@ class RemoteInboxes(Component):
         for reader in self._readers:
             if reader.node == peer.node.uuid and reader.is_connected:
                 self._disconnect(reader)
+                self._expect(reader.name)

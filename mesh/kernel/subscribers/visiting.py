@@ -27,7 +27,7 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.clients import Clients
-from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed
+from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed, SessionMoved
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, UNKNOWN, Session
 from mesh.kernel.subscribers.session_refusals import copied
@@ -249,6 +249,7 @@ class Visiting(Component):
             return
         if standing is Standing.NEWER and certificate.node != self._context.me.uuid:
             self._leave(certificate)
+            self._context.facts.publish_fact(SessionMoved(certificate))
 
     def _leave(self, certificate: Certificate) -> None:
         session = self._clients.sessions.get(certificate.stream)

@@ -113,6 +113,7 @@ class Redirecting(Component):
         if others:
             self._context.out.send(session.conn, Bye(DRAINING, tuple(node.address for node in others)))
             turn.conn, turn.sent, turn.tries = session.conn, now, turn.tries + 1
+            session.is_redirected = True
         return bool(others)
 
     def _check_patience(self, session: Session, turn: Turn, now: float) -> None:

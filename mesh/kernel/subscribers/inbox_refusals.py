@@ -1,0 +1,36 @@
+"""Refusals of direct messages."""
+
+from __future__ import annotations
+
+from mesh.errors import NotConnected, PublishRefused
+from mesh.names import SessionName
+
+
+def not_connected(to: SessionName, has_other_key: bool, is_expected: bool) -> NotConnected:
+    """Return the refusal of a message to a session or client that is not connected.
+
+    `is_expected` means that it may be moving, so that a persistent message would wait.
+    """
+    if has_other_key:
+        text = f"{to} is connected only with a key other than that of its inbox."
+    elif is_expected:
+        text = f"{to} may be moving to another node: only persistent messages wait for it."
+        return NotConnected(text, hint="Send with persistent=True or force_queuing=True.")
+    else:
+        text = f"{to} is not connected."
+    return NotConnected(text, hint="To queue the message: force_queuing=True.")
+
+
+def full(name: str, waiting: int, size: int, most: int, node: str) -> PublishRefused:
+    """Return the refusal of `size` bytes for an inbox with `waiting` bytes, which may have `most`.
+
+    `node` is the name of the node if all its inboxes together are full, otherwise "".
+    """
+    text = f"The inbox of {name} is full: {waiting:,} bytes wait."
+    hint = "The client must read its inbox()."
+    if node:
+        text = f"The inboxes of {node} are full; that of {name} has messages."
+    elif not waiting:
+        text = f"{size:,} bytes do not fit into the empty inbox of {name}; the limit is {most:,} bytes."
+        hint = "Send the content in parts, or raise `limits.backlog_bytes` of that node."
+    return PublishRefused(text, hint=hint, code="INBOX_FULL")
