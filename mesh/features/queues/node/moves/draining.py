@@ -1,7 +1,8 @@
 """Drains a node: moves the messages of its mesh queues to other nodes before the node is stopped."""
 
 # Law 1: a drain is on disk before its request is answered, and lasts until it is canceled: a restart in the
-#   middle continues it. A node without messages ends its drain when it starts.
+#   middle continues it. A node without messages ends its drain when it starts. As a part of a drain of the
+#   node with its clients, it is not on disk, and ends with that drain or a restart.
 # Law 2: a drain uses normal moves. Meanwhile, moves from other nodes are refused.
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Draining(Component):
         """Begin or end with a drain of the whole node, and schedule the queues for each of its steps."""
         if self._context.leaving.is_on != self._queues.schedule.is_leaving:
             self._gone = 0
-            self._turn(self._context.leaving.is_on)
+            self._turn(self._context.leaving.is_on, is_stored=False)
         for queue in self._queues:
             queue.schedule()
 
@@ -123,14 +124,16 @@ class Draining(Component):
         self._when_written(asked, self._how_far)
 
     def _check(self) -> None:
-        """Check that another node can be asked, if there are messages to move. Raises: LocalError."""
-        if any(queue.part.backlog.messages for queue in self._shared()) and not self._nodes.askable():
+        """Check that another node can be asked. Raises: LocalError."""
+        if not self._nodes.askable():
             what = f"{self._context.me.name} can reach no other node that could accept its queue messages."
-            raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
+            hint = "See `mesh ls`. To stop the only node, run `mesh down`; its messages stay on its disk."
+            raise LocalError(what, hint=hint, code="NO_OTHER_NODE")
 
-    def _turn(self, is_on: bool) -> None:
+    def _turn(self, is_on: bool, is_stored: bool = True) -> None:
         self._queues.schedule.set_leaving(is_on)
-        self._disk.later(MOVED, ROW, Put(MOVED, ROW, b"") if is_on else Delete(MOVED, ROW))
+        if is_stored or not is_on:
+            self._disk.later(MOVED, ROW, Put(MOVED, ROW, b"") if is_on else Delete(MOVED, ROW))
         for queue in self._queues:
             self._stocks.report_change(queue)
             queue.schedule()

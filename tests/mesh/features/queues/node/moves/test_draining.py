@@ -208,6 +208,13 @@ def test_of_who_is_full_it_is_not_said_that_he_is_drained() -> None:
     assert "drained as well" not in it.drain(0, "look")["rows"][0]["why"]
 
 
+def test_the_only_node_is_not_drained_even_if_it_has_no_messages() -> None:
+    it = Nodes(1, nodes=["a"])
+    reply = it.bosses[0].ask("queue_drain", do="begin")
+    assert reply.code == "NO_OTHER_NODE" and "mesh down" in reply.text
+    assert not it.drain(0, "look")["drains"]
+
+
 @pytest.mark.parametrize("is_killed", [True, False])
 def test_a_start_in_the_middle_goes_on_and_one_with_nothing_left_ends_it(is_killed: bool) -> None:
     it = Nodes(2, nodes=["a", "b"])
