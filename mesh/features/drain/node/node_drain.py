@@ -2,7 +2,8 @@
 
 # Law 1: the steps follow `next_step`. A drain ends when it is canceled or the node stops; it is not stored.
 # Law 2: a node that can reach no other node that stays refuses to be drained.
-# Law 3: a canceled drain opens this node at once. What has moved stays where it is.
+# Law 3: a request to drain a node that is drained but not empty tries again with the clients that stayed.
+# Law 4: a canceled drain opens this node at once. What has moved stays where it is.
 
 from __future__ import annotations
 
@@ -53,6 +54,9 @@ class NodeDrain(Component):
             self._check()
             self._enter(Step.CLOSED)
             self._context.event(KIND, f"drain of {name} was started by {asked.doer}", level="warning")
+        elif do == "begin" and self._leaving.step is Step.DONE and not self._is_free():
+            self._redirecting.forget_turns()
+            self._enter(Step.CLIENTS)
         elif do == "cancel":
             self._enter(Step.STAYING)
             self._redirecting.forget_turns()
@@ -94,14 +98,17 @@ class NodeDrain(Component):
             self._next = now + PAUSE
             self._context.clock.wake(self._next)
 
+    def _is_free(self) -> bool:
+        """Return whether nothing is left but what waits for others."""
+        return all(left.fate is Fate.WAITS for left in self._context.face.remains())
+
     def _progress(self) -> NodeDrained:
         left = sorted(self._context.face.remains(), key=lambda each: each.step)[:ROWS]
         step = self._leaving.step
-        is_free = not any(each.fate is not Fate.WAITS for each in left)
         return NodeDrained(
             drains=self._leaving.is_on,
             step=step.name.lower(),
-            is_complete=step is Step.DONE and is_free,
+            is_complete=step is Step.DONE and self._is_free(),
             left=[_row(each) for each in left],
         )
 

@@ -86,7 +86,7 @@ class Redirecting(Component):
                 budget -= self._redirect(session, turn, now)
 
     def forget_turns(self) -> None:
-        """Forget which clients were redirected, as the drain was canceled."""
+        """Forget which clients were redirected, as the drain was canceled or is tried again."""
         self._turns.clear()
 
     def _clients(self) -> Iterator[Session]:

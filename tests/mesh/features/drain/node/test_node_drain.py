@@ -327,6 +327,43 @@ def test_a_second_drain_changes_nothing_and_a_restart_ends_it() -> None:
     play(scenario)
 
 
+def test_a_drain_that_left_clients_tries_again_when_it_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            choice = joe._shell.core.line.choice
+            with monkeypatch.context() as patch:
+                patch.setattr(choice, "_may_visit", lambda place: False)
+                assert not (await it.drained("heron")).is_complete
+            assert home(joe) == "heron"
+            found = it.ask("heron", "begin")
+            assert (found.step, found.is_complete) == ("clients", False)
+            assert (await it.drained("heron")).is_complete
+            assert home(joe) in ("stork", "ibis")
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("is_alone", [True, False], ids=["queues", "with clients"])
+def test_only_a_drain_of_the_queues_alone_goes_on_after_a_restart(is_alone: bool) -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("heron", client="joe") as joe:
+            await joe.queue("jobs").declare(nodes=["heron"])
+            await joe.queue("jobs").put(b"1", persistent=True)
+            if is_alone:
+                await joe.call("queue_drain", do="begin")
+            else:
+                it.hold("heron", Step.QUEUES)
+                it.ask("heron", "begin")
+                await it.until(lambda: it.step("heron") is Step.QUEUES)
+            it.m.kill("heron")
+            it.m.start("heron")
+            await it.m.pass_time(5)
+            assert it.step("heron") is Step.STAYING
+            assert it.parts("heron").context.figures()["queues_drained"] == is_alone
+
+    play(scenario)
+
+
 def test_only_a_drain_of_the_queues_is_canceled_by_its_own_verb() -> None:
     async def scenario(it: Emptied) -> None:
         async with it.m.connect("heron", client="joe") as joe:
