@@ -23,6 +23,7 @@ STEADY = 10.0  # s after which the next visit is not flapping
 FLAPPING = 30.0  # s, the longest wait before a visit
 LATEST = 60.0  # s, the longest wait that a node may ask for
 BROWSE = 30.0  # s between two searches by multicast DNS
+DOUBLINGS = 16  # of the patience of a round; a thousand would overflow
 FORWARDS = 8  # forward addresses that are read
 OF_CLIENT = frozenset(("BAD_NAME", "FORGED_STREAM", "SESSION_IN_USE"))  # refusals that each node would repeat
 
@@ -155,7 +156,7 @@ class NodeChoice:
             self.is_last and (self._rounds or not any(map(self._may_visit, self._others())))
         ):
             return longest
-        return min(longest, OWN * 2.0 ** max(0, self._rounds - 1))
+        return min(longest, OWN * 2.0 ** min(max(0, self._rounds - 1), DOUBLINGS))
 
     # --- what happened ------------------------------------------------------------------------------------
 

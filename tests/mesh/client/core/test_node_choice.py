@@ -233,6 +233,13 @@ def test_the_last_refusal_is_the_reason_and_the_others_are_in_its_hint() -> None
     assert choice.summary() is None, "reasons of the past are forgotten"
 
 
+def test_patience_has_a_limit_however_long_all_nodes_are_down() -> None:
+    choice = chosen("heron", "stork")
+    texts(choice, 4001, choice.begin(0.0))
+    assert not choice.is_last
+    assert choice.patience(5.0) == 5.0
+
+
 def test_patience_is_short_while_others_wait_and_grows_with_each_round() -> None:
     choice = chosen("heron", "stork")
     choice.begin(0.0)
