@@ -37,6 +37,7 @@ from mesh.streams.outbox import Outbox, Stream
 from mesh.wire.commands import Reply, Unsubscribe
 from tools.simulator.planted_abroad import ABROAD
 from tools.simulator.planted_durables import DURABLES
+from tools.simulator.planted_moves import DRAINS, REDIRECTS, ROAMERS
 from tools.simulator.planted_parts import PARTS
 from tools.simulator.planted_queues import QUEUES
 from tools.simulator.planted_reparent import REPARENT
@@ -354,4 +355,7 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("reparent", *found) for name, found in REPARENT.items()},
     **{name: Bug("transport", *found) for name, found in TRANSPORT.items()},
     **{name: Bug("visit", *found) for name, found in VISITS.items()},
+    **{name: Bug("visit", *found) for name, found in ROAMERS.items()},
+    **{name: Bug("drain", *found) for name, found in DRAINS.items()},
+    **{name: Bug("redirect", *found) for name, found in REDIRECTS.items()},
 }

@@ -42,11 +42,7 @@ def ends_or_names(history: History, facts: Facts) -> list[Violation]:
                 rows.append(e)
             if len(rows) == NAMELESS:
                 found.append(Violation("SE10", f"it stays in step {e.text}, and names nothing", tuple(rows)))
-            if (
-                e.text != "done"
-                and calm.was(max(first.at, e.at - ENDS), e.at, ENDS)
-                and e.at - first.at > ENDS
-            ):
+            if e.text != "done" and e.at - first.at > ENDS and calm.was(e.at, e.at, ENDS):
                 found.append(Violation("SE10", f"it is in step {e.text} after {ENDS:.0f} s", (first, e)))
                 begun[node] = e
     return found

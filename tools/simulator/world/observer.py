@@ -14,6 +14,7 @@ from mesh.features.sites.node.sitefeed import SiteFeed
 from mesh.hops import is_foreign, site_of
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, ProtocolBroken, on_fact
+from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.delivery.facts import EnvelopeAccepted
 from mesh.kernel.feature import FeatureParts
 from mesh.kernel.node import NodeCore
@@ -29,6 +30,7 @@ from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.values import parse_message_id
+from mesh.wire.calls import AskRelease
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
@@ -111,21 +113,22 @@ class Observer(Component):
     def _watch_sessions(self, parts: Parts) -> None:
         """Record sessions that left, and that end here without a release by their new nodes."""
         clients, visiting, visits = parts.clients, parts.visiting, parts.context.visits
-        close, release = clients.close, visiting._release
-        released: dict[bytes, float] = {}  # time by stream
+        close, on_release = clients.close, visiting._on_release
+        released = set[bytes]()  # streams in a release
 
-        def releases(session: Session, master: bytes) -> None:
-            released[session.stream] = self._node.net.now
-            release(session, master)
+        def releases(asked: IncomingCall[AskRelease]) -> None:
+            released.add(asked.ask.certificate.stream)
+            on_release(asked)
+            released.clear()
 
         def closes(session: Session) -> None:
             is_held = session.conn is None and any(feed.queries for feed in session.feeds.values())
             has_left = visits.has_left(session.stream, parts.context.me.uuid)
-            if is_held and has_left and released.get(session.stream) != self._node.net.now:
+            if is_held and has_left and session.stream not in released:
                 self._add(self._event("gives up", stream=session.stream.hex(), to=session.text))
             close(session)
 
-        vars(clients)["close"], vars(visiting)["_release"] = closes, releases
+        vars(clients)["close"], vars(visiting)["_on_release"] = closes, releases
 
     def _watch(self, feed: SiteFeed) -> None:
         """Record the messages that a site feed drops, except expired ones."""
