@@ -87,7 +87,7 @@ class NodeDrained(ReplyValue, frozen=True, kw_only=True):
         drains: Whether the drain has begun.
         step: `"staying"` (no drain), `"closed"`, `"quiet"`, `"clients"`, `"queues"`, `"outbound"`, `"log"` or
             `"done"`.
-        is_complete: Whether nothing is left but messages for nodes that are down.
+        is_complete: Whether nothing is left but messages for nodes that are down or absent clients.
         left: The things that are left, in the order of the steps, at most 256.
     """
 

@@ -213,6 +213,17 @@ def test_a_command_of_the_operator_stays_and_is_not_left(monkeypatch: pytest.Mon
     play(scenario)
 
 
+def test_direct_messages_that_no_client_has_read_are_named_and_wait() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("stork", client="ann") as ann:
+            await it.outcome(ann.send("/node/heron/client/joe", b"1", force_queuing=True, persistent=True))
+            found = await it.drained("heron")
+        assert found.is_complete
+        assert [(row.what, row.count, row.fate) for row in found.left] == [("direct messages", 1, "waits")]
+
+    play(scenario)
+
+
 def test_a_client_that_reaches_no_other_node_comes_back_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(it: Emptied) -> None:
         async with it.m.connect("heron", client="joe") as joe:
