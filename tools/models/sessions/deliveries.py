@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from tools.models.sessions.bits import bit
+from tools.models.bits import bit
+from tools.models.search import Violation
 from tools.models.sessions.job import (
     ACKED,
     ANSWERED,
@@ -36,7 +37,6 @@ from tools.models.sessions.job import (
     State,
 )
 from tools.models.sessions.rules import is_outdated, is_redelivered, keeps_delivery
-from tools.models.sessions.search import Violation
 
 MARK = True  # written to the disk before a job is delivered
 

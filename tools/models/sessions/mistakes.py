@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tools.models.bits import highest
+from tools.models.planting import Mistake
 from tools.models.sessions import deliveries, publishing, reparenting
-from tools.models.sessions.bits import highest
 from tools.models.sessions.job import DONE
-from tools.models.sessions.planting import Mistake
 from tools.models.sessions.product_mistakes import PRODUCT_MISTAKES
 from tools.models.sessions.visit_mistakes import VISIT_MISTAKES
 

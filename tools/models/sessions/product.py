@@ -21,7 +21,7 @@ from mesh.streams.outbox import Outbox
 from mesh.streams.seen import SeenMessages
 from mesh.wire.commands import Query
 from mesh.wire.envelope import LATE, PERSISTENT, Envelope
-from tools.models.sessions.bits import bit
+from tools.models.bits import bit
 
 STREAM, MASTER, OTHER = b"s" * 16, b"m" * 16, b"o" * 16
 AMPLE = Credit(1 << 20, 100, 1 << 20)

@@ -17,7 +17,7 @@ from mesh.streams.origin import OriginStream
 from mesh.streams.outbox import Outbox
 from mesh.streams.seen import SeenMessages
 from mesh.wire.envelope import Envelope
-from tools.models.sessions.planting import Mistake
+from tools.models.planting import Mistake
 
 
 def in_product(scenario: str, owner: Any, name: str, value: Any) -> Mistake:

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from tools.models.sessions.bits import bit, lowest, replaced, up_to
+from tools.models.bits import bit, lowest, replaced, up_to
+from tools.models.search import Violation
 from tools.models.sessions.rules import Verdict, is_accepted, number_verdict, unanswered
-from tools.models.sessions.search import Violation
 
 MESSAGES = 3
 NUMBERS = up_to(MESSAGES)

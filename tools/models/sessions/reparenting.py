@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tools.models.sessions.bits import between, bit, highest, lowest, up_to
+from tools.models.bits import between, bit, highest, lowest, up_to
+from tools.models.search import Violation
 from tools.models.sessions.rules import remaining_range, slave_position
-from tools.models.sessions.search import Violation
 
 MESSAGES = 3
 REST = 100  # steps within which a state must come to rest

@@ -18,9 +18,9 @@ from mesh.client.core import visits as client_visits
 from mesh.kernel.subscribers import clients, pull, resume_source, resuming, visiting
 from mesh.routing import aside, upstream, visits
 from mesh.routing.visits import Standing
+from tools.models.bits import between, bit, lowest
+from tools.models.planting import remembered
 from tools.models.sessions import product
-from tools.models.sessions.bits import between, bit, lowest
-from tools.models.sessions.planting import remembered
 from tools.models.sessions.product import ResumingFeed, members
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
+from tools.models.command import Family, Scenario
+from tools.models.search import Bounds
 from tools.models.sessions.deliveries import DeliveryModel
 from tools.models.sessions.mistakes import MISTAKES
-from tools.models.sessions.planting import planted
 from tools.models.sessions.publishing import PublishModel
 from tools.models.sessions.reparenting import ReparentModel
-from tools.models.sessions.search import Bounds, Model, Outcome, explore
 from tools.models.sessions.visits.model import VisitModel
 from tools.models.sessions.visits.state import Limits
 
 VISITS = Bounds(every=50)
 EVERYWHERE = 0b111
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """A model and the bounds of its search. A large one has more than a million states."""
-
-    make: Callable[[], Model[Any]]
-    bounds: Bounds
-    is_large: bool = False
 
 
 def visits(is_large: bool = False, **limits: Any) -> Scenario:
@@ -50,9 +38,4 @@ SCENARIOS = {
     "publish without a rule": Scenario(lambda: PublishModel(has_rule=False), Bounds(2_000_000, every=3)),
 }
 
-
-def search(name: str, mistake: str = "", has_trace: bool = False) -> Outcome:
-    """Search a scenario, with a planted mistake if one is named."""
-    scenario = SCENARIOS[name]
-    with planted(MISTAKES[mistake]) if mistake else nullcontext():
-        return explore(scenario.make(), scenario.bounds, has_trace)
+SESSIONS = Family(SCENARIOS, MISTAKES)

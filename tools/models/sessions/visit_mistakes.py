@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tools.models.sessions.bits import bit, highest, up_to
-from tools.models.sessions.planting import Mistake
+from tools.models.bits import bit, highest, up_to
+from tools.models.planting import Mistake
 from tools.models.sessions.rules import Verdict
 from tools.models.sessions.visits import (
     faults,

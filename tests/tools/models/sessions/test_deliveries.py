@@ -1,8 +1,8 @@
 """The model of deliveries, within small bounds."""
 
+from tools.models.search import Bounds, explore
 from tools.models.sessions.deliveries import DeliveryModel
 from tools.models.sessions.job import DONE, LEASE_OVER, READY, State
-from tools.models.sessions.search import Bounds, explore
 
 
 def test_no_state_with_two_moves_and_a_crash_violates_an_invariant() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
+from tools.models.planting import planted
+from tools.models.search import Bounds, explore
 from tools.models.sessions.mistakes import MISTAKES
-from tools.models.sessions.planting import planted
-from tools.models.sessions.scenarios import search
-from tools.models.sessions.search import Bounds, explore
+from tools.models.sessions.scenarios import SESSIONS
 from tools.models.sessions.visits.model import VisitModel
 from tools.models.sessions.visits.state import Limits
 
@@ -61,7 +61,7 @@ FOUND_SLOWLY = {
 
 
 def found(mistake: str) -> tuple[str, int]:
-    outcome = search(MISTAKES[mistake].scenario, mistake)
+    outcome = SESSIONS.search(MISTAKES[mistake].scenario, mistake)
     assert outcome.violation is not None
     return outcome.violation.invariant, outcome.states
 

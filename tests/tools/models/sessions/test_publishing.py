@@ -1,7 +1,7 @@
 """The model of a publisher that moves, within small bounds."""
 
+from tools.models.search import Bounds, explore
 from tools.models.sessions.publishing import LATE, PublishModel
-from tools.models.sessions.search import Bounds, explore
 
 
 def test_no_state_with_a_rule_a_move_and_a_cut_violates_an_invariant() -> None:

@@ -1,7 +1,7 @@
 """The model of a slave that changes its parent, within small bounds."""
 
+from tools.models.search import Bounds, Violation, explore
 from tools.models.sessions.reparenting import ReparentModel
-from tools.models.sessions.search import Bounds, Violation, explore
 
 
 def test_no_state_without_a_crash_violates_an_invariant() -> None:

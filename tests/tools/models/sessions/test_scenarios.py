@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.models.sessions.scenarios import SCENARIOS, search
+from tools.models.sessions.scenarios import SCENARIOS, SESSIONS
 
 COMPLETE = {
     "other subscribers, one move": (56_064, 191_244),
@@ -15,7 +15,7 @@ COMPLETE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPLETE)
 def test_a_scenario_is_complete_and_violates_nothing(name: str) -> None:
-    outcome = search(name)
+    outcome = SESSIONS.search(name)
     assert outcome.violation is None
     assert outcome.is_complete
     assert (outcome.states, outcome.steps) == COMPLETE[name]

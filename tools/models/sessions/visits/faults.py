@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.models.sessions.bits import bit, replaced
+from tools.models.bits import bit, replaced
 from tools.models.sessions.visits.state import PAIRS, Feed, Limits, Log, Node, State, with_node
 
 Change = tuple[str, State]

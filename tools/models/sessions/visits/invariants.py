@@ -13,8 +13,8 @@ S2 to S5 are violated by a step, so the step checks them.
 
 from __future__ import annotations
 
-from tools.models.sessions.bits import lowest, up_to
-from tools.models.sessions.search import Violation
+from tools.models.bits import lowest, up_to
+from tools.models.search import Violation
 from tools.models.sessions.visits.state import State
 
 

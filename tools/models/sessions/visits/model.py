@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.models.sessions.bits import bit
-from tools.models.sessions.search import Violation
+from tools.models.bits import bit
+from tools.models.search import Violation
 from tools.models.sessions.visits.faults import faults
 from tools.models.sessions.visits.invariants import lost_message, unfinished
 from tools.models.sessions.visits.node_and_client import node_and_client

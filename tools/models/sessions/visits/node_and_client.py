@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.models.sessions.bits import bit, highest, lowest, replaced, up_to
+from tools.models.bits import bit, highest, lowest, replaced, up_to
+from tools.models.search import Violation
 from tools.models.sessions.rules import Verdict, deliverable, number_verdict
-from tools.models.sessions.search import Violation
 from tools.models.sessions.visits.state import (
     ASKING,
     COMPLETE,

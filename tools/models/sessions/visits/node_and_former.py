@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.models.sessions.bits import bit
+from tools.models.bits import bit
 from tools.models.sessions.rules import confirmed_masters, is_closed, is_outdated
 from tools.models.sessions.visits.state import (
     ASKING,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.models.sessions.bits import bit, lowest, replaced
+from tools.models.bits import bit, lowest, replaced
 from tools.models.sessions.rules import held_after_resume, is_covered, is_outdated, resumed_range
 from tools.models.sessions.visits.state import (
     ASKING,

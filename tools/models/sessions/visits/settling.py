@@ -6,7 +6,7 @@ node has not read yet.
 
 from __future__ import annotations
 
-from tools.models.sessions.bits import bit, replaced
+from tools.models.bits import bit, replaced
 from tools.models.sessions.rules import remaining_range, settled_position
 from tools.models.sessions.visits.state import (
     COMPLETE,

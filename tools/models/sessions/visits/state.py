@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tools.models.sessions.bits import between, up_to
+from tools.models.bits import between, up_to
 
 NODES = 3
 PAIRS = {(0, 1): 1, (0, 2): 2, (1, 2): 4}  # bits of `State.cut_links`

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.models.sessions.bits import bit
+from tools.models.bits import bit
+from tools.models.search import Violation
 from tools.models.sessions.rules import cursors, former_nodes, is_visit_admitted, may_give_up
-from tools.models.sessions.search import Violation
 from tools.models.sessions.visits.state import (
     ASKING,
     GIVEN_UP,

@@ -1,7 +1,7 @@
 """The model of visits, within small bounds."""
 
 from tests.each import each
-from tools.models.sessions.search import Bounds, explore
+from tools.models.search import Bounds, explore
 from tools.models.sessions.visits.model import VisitModel
 from tools.models.sessions.visits.state import Limits, State
 
