@@ -1,24 +1,15 @@
 """The model of deliveries, within small bounds."""
 
+from tests.tools.models.walk import after
 from tools.models.search import Bounds, explore
 from tools.models.sessions.deliveries import DeliveryModel
-from tools.models.sessions.job import DONE, LEASE_OVER, READY, State
+from tools.models.sessions.job import DONE, LEASE_OVER, READY
 
 
 def test_no_state_with_two_moves_and_a_crash_violates_an_invariant() -> None:
     outcome = explore(DeliveryModel(visits=3, crashes=1, cuts=0), Bounds(every=5))
     assert outcome.violation is None
     assert (outcome.states, outcome.steps, outcome.at_rest) == (1605, 4209, 321)
-
-
-def after(model: DeliveryModel, *texts: str) -> State:
-    """Return the state after steps with these texts."""
-    state = model.first
-    for text in texts:
-        found = dict(model.steps(state))[text]
-        assert isinstance(found, State)
-        state = found
-    return state
 
 
 def test_a_guest_claims_what_the_client_had_at_the_part() -> None:

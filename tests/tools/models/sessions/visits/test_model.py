@@ -1,9 +1,10 @@
 """The model of visits, within small bounds."""
 
 from tests.each import each
+from tests.tools.models.walk import after
 from tools.models.search import Bounds, explore
 from tools.models.sessions.visits.model import VisitModel
-from tools.models.sessions.visits.state import Limits, State
+from tools.models.sessions.visits.state import Limits
 
 SMALL = [
     (Limits(messages=(1,), visits=2, crashes=1, cuts=0), (1111, 2252, 158)),
@@ -18,16 +19,6 @@ def test_no_state_violates_an_invariant(case: tuple[Limits, tuple[int, int, int]
     assert outcome.violation is None
     assert outcome.is_complete
     assert (outcome.states, outcome.steps, outcome.at_rest) == numbers
-
-
-def after(model: VisitModel, *texts: str) -> State:
-    """Return the state after steps with these texts."""
-    state = model.first
-    for text in texts:
-        found = dict(model.steps(state))[text]
-        assert isinstance(found, State)
-        state = found
-    return state
 
 
 MOVE = (

@@ -1,0 +1,81 @@
+"""The rules about transactions and shared data, by example."""
+
+from typing import Any
+
+from tests.each import each
+from tools.models.transactions import rules
+from tools.models.transactions.rules import InboxVerdict, Recovery, Verdict
+
+CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
+    (rules.commit_verdict, ("", False, True), Verdict.RUN),
+    (rules.commit_verdict, ("", False, False), Verdict.REFUSE),
+    (rules.commit_verdict, ("", True, True), Verdict.AWAIT),
+    (rules.commit_verdict, (rules.REFUSED, False, True), Verdict.REPEAT),
+    (rules.commit_verdict, (rules.COMMITTED, True, True), Verdict.AWAIT),  # not visible everywhere
+    (rules.question_verdict, ("", False), Verdict.REFUSE),
+    (rules.question_verdict, (rules.COMMITTED, False), Verdict.REPEAT),
+    (rules.question_verdict, ("", True), Verdict.AWAIT),
+    (rules.is_delivery_held, (rules.IDLE,), False),
+    (rules.is_delivery_held, (rules.PREPARED,), True),
+    (rules.is_delivery_held, (rules.REFUSING,), False),
+    (rules.stream_waits, (rules.IDLE,), False),
+    (rules.stream_waits, (rules.PREPARED,), False),
+    (rules.stream_waits, (rules.FINISHING,), True),
+    (rules.recovery, (rules.DECIDED, True), Recovery.FINISH),
+    (rules.recovery, (rules.DECIDED, False), Recovery.REMOVE),
+    (rules.recovery, (rules.NO_ROW, True), Recovery.DROP),
+    (rules.recovery, (rules.NO_ROW, False), Recovery.SERVE),
+    (rules.recovery, (rules.PREPARED, True), Recovery.SERVE),
+    (rules.inbox_verdict, (False, False, False, False, False), InboxVerdict.BEGIN),
+    (rules.inbox_verdict, (False, False, True, False, False), InboxVerdict.BEGIN),
+    (rules.inbox_verdict, (False, False, False, True, False), InboxVerdict.BEGIN),
+    (rules.inbox_verdict, (False, False, True, True, False), InboxVerdict.UNKNOWN),
+    (rules.inbox_verdict, (True, False, True, True, False), InboxVerdict.DONE_BEFORE),
+    (rules.inbox_verdict, (False, True, True, True, False), InboxVerdict.WAIT),
+    (rules.inbox_verdict, (True, False, True, False, True), InboxVerdict.GIVE_BACK),
+    (rules.first_number, (7, 1000, 7), 7),
+    (rules.first_number, (7, 1000, 0), 1000),  # just taken
+    (rules.first_number, (7, 1000, 9), 1000),  # restored
+    (rules.first_number, (2000, 1000, 0), 2000),
+    (rules.may_use_stream, (1, 1, False), True),
+    (rules.may_use_stream, (1, 1, True), False),
+    (rules.may_use_stream, (0, 1, False), False),
+    (rules.lowest_number, ((5, 3), 9), 3),
+    (rules.lowest_number, ((), 9), 9),
+    (rules.is_repeat, (2, 3, frozenset()), True),
+    (rules.is_repeat, (4, 3, frozenset({4})), True),
+    (rules.is_repeat, (3, 3, frozenset({4})), False),
+    (rules.is_majority, (2, 3), True),
+    (rules.is_majority, (1, 3), False),
+    (rules.is_majority, (2, 4), False),
+    (rules.leash_left, (8, 3), 5),
+    (rules.may_serve, (True, True, 1), True),
+    (rules.may_serve, (True, True, 0), False),
+    (rules.may_serve, (True, False, 0), True),
+    (rules.may_serve, (False, False, 1), False),
+    (rules.may_grant_claim, (2, 1, 0, False), True),
+    (rules.may_grant_claim, (2, 1, 3, False), False),
+    (rules.may_grant_claim, (2, 1, 3, True), True),
+    (rules.may_grant_claim, (2, 2, 0, True), False),
+    (rules.next_generation, (4,), 5),
+    (rules.is_lock_free, (False, 0, 0), True),
+    (rules.is_lock_free, (True, 1, 0), False),
+    (rules.is_lock_free, (True, 0, 0), True),
+    (rules.is_lock_free, (False, 0, 1), False),
+    (rules.quiet_time, (30, False), 30),
+    (rules.quiet_time, (30, True), 0),
+    (rules.lease_at_client, (30, 4), 26),
+    (rules.lease_at_start, (30,), 30),
+    (rules.version_after_force, (3, (1, 17)), (3, 0)),
+]
+
+
+@each("case", CASES, lambda case: f"{case[0].__name__}{case[1]}")
+def test_each_rule_decides_by_its_arguments_alone(case: tuple[Any, tuple[Any, ...], Any]) -> None:
+    rule, arguments, result = case
+    assert rule(*arguments) == result
+
+
+def test_each_rule_has_an_example() -> None:
+    public = {name for name, one in vars(rules).items() if getattr(one, "__module__", "") == rules.__name__}
+    assert public - {rule.__name__ for rule, _, _ in CASES} == {"Verdict", "Recovery", "InboxVerdict"}

@@ -1,0 +1,1 @@
+"""Exhaustive models of transactions and shared data."""

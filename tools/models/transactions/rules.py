@@ -1,0 +1,191 @@
+"""The decisions about transactions and shared data, as functions without state, which the models call.
+
+Times are what is left of them, in any unit.
+"""
+
+# Law 1: a transaction has one outcome, durable before it is answered, refusals included.
+# Law 2: nothing of a transaction over several stores is visible before every store has its operations.
+# Law 3: an outbox number is given once, although the table may be restored from a backup.
+# Law 4: each reign at another node has a generation of its own, and a token is above all tokens before it.
+
+from __future__ import annotations
+
+from enum import Enum
+
+# --- phases of a transaction at its node --------------------------------------------------------------------
+
+IDLE = ""  # not begun, or over
+PREPARING = "prepare"  # hidden rows are being written
+DECIDING = "decide"  # the decision, or the whole transaction in one store, is being written
+PREPARED = "prepared"  # waits for an outer coordinator
+FINISHING = "finish"  # decided: the stores make their rows visible
+REMOVING = "remove"  # all are visible: the decision is being removed
+REFUSING = "refuse"  # the refusal is being written
+
+# --- values of the rows of a transaction --------------------------------------------------------------------
+
+NO_ROW = ""
+COMMITTED, REFUSED = "committed", "refused"  # outcomes
+DECIDED = "decided"  # row of the main store; the other one is PREPARED
+
+
+class Verdict(Enum):
+    """The verdict of a node about a COMMIT, or about a question for its outcome."""
+
+    REPEAT = "answer the durable outcome again"
+    AWAIT = "answer later: the transaction is under way"
+    REFUSE = "write a refusal, then answer it"
+    RUN = "run the transaction"
+
+
+class Recovery(Enum):
+    """What a node does about a transaction when it starts."""
+
+    FINISH = "make the hidden rows of a decided transaction visible"
+    REMOVE = "remove the decision, whose transaction is complete"
+    DROP = "drop hidden rows"
+    SERVE = "serve"
+
+
+class InboxVerdict(Enum):
+    """The verdict of a consumer about a delivery, by its inbox row."""
+
+    GIVE_BACK = "return the delivery unbegun"
+    WAIT = "wait for the transaction that inserted the row"
+    DONE_BEFORE = "acknowledge without an effect"
+    UNKNOWN = "dead-letter: its row may have been deleted"
+    BEGIN = "begin"
+
+
+# --- transactions -------------------------------------------------------------------------------------------
+
+
+def commit_verdict(outcome: str, is_under_way: bool, has_deliveries: bool) -> Verdict:
+    """Return the verdict about a COMMIT. `has_deliveries`: its session has all deliveries that it settles."""
+    if is_under_way:
+        return Verdict.AWAIT
+    if outcome:
+        return Verdict.REPEAT
+    return Verdict.RUN if has_deliveries else Verdict.REFUSE
+
+
+def question_verdict(outcome: str, is_under_way: bool) -> Verdict:
+    """Return the verdict about a question: it decides, so a later copy of the COMMIT is refused."""
+    return commit_verdict(outcome, is_under_way, has_deliveries=False)
+
+
+def is_delivery_held(phase: str) -> bool:
+    """Return whether a delivery that a transaction acknowledges outlives its lease."""
+    return phase not in (IDLE, REFUSING)
+
+
+def stream_waits(phase: str) -> bool:
+    """Return whether later messages of the stream wait: not for a prepared transaction."""
+    return phase not in (IDLE, PREPARED)
+
+
+def recovery(branch: str, has_hidden_rows: bool) -> Recovery:
+    """Return the next step of a start, by the row of the main store: abort is presumed without one."""
+    if branch == DECIDED:
+        return Recovery.FINISH if has_hidden_rows else Recovery.REMOVE
+    return Recovery.DROP if has_hidden_rows and branch != PREPARED else Recovery.SERVE
+
+
+# --- inbox and outbox ---------------------------------------------------------------------------------------
+
+
+def inbox_verdict(
+    has_row: bool, is_row_open: bool, is_redelivered: bool, may_be_deleted: bool, is_held_long: bool
+) -> InboxVerdict:
+    """Return the verdict about a delivery.
+
+    `is_row_open`: another transaction has inserted the row, and is not committed. `may_be_deleted`: rows as
+    old as the message have been deleted. `is_held_long`: the consumer has it for half of that age.
+    """
+    if is_held_long:
+        return InboxVerdict.GIVE_BACK
+    if is_row_open:
+        return InboxVerdict.WAIT
+    if has_row:
+        return InboxVerdict.DONE_BEFORE
+    return InboxVerdict.UNKNOWN if is_redelivered and may_be_deleted else InboxVerdict.BEGIN
+
+
+def first_number(next_number: int, clock: int, left_at: int) -> int:
+    """Return the number of the next outbox row without one.
+
+    `next_number` is in the row of the stream. `left_at` is what this sender last wrote there, 0 after it has
+    taken the stream. A row behind that was restored from a backup, so the number jumps to the clock (µs).
+    """
+    is_restored = next_number < left_at
+    return max(next_number, clock) if is_restored or not left_at else next_number
+
+
+def may_use_stream(owner: int, sender: int, is_lease_over: bool) -> bool:
+    """Return whether a sender may number rows: it owns the stream, and its lease runs by its own clock."""
+    return owner == sender and not is_lease_over
+
+
+def lowest_number(numbers: tuple[int, ...], next_number: int) -> int:
+    """Return `low` of a sender: all numbers below it have their final answer."""
+    return min(numbers, default=next_number)
+
+
+def is_repeat(number: int, low: int, known: frozenset[int]) -> bool:
+    """Return whether a master has already answered a number."""
+    return number < low or number in known
+
+
+# --- homes --------------------------------------------------------------------------------------------------
+
+
+def is_majority(answers: int, nodes: int) -> bool:
+    return 2 * answers > nodes
+
+
+def leash_left(leash: int, age: int) -> int:
+    """Return the leash of a home when a majority has answered a heartbeat that was sent `age` ago."""
+    return leash - age
+
+
+def may_serve(is_home: bool, has_voters: bool, leash: int) -> bool:
+    """Return whether a node grants, writes and reads as the home of a space."""
+    return is_home and (not has_voters or leash > 0)
+
+
+def may_grant_claim(claimed: int, promised: int, silence: int, is_handed_over: bool) -> bool:
+    """Return whether a voter stores a claim of generation `claimed`.
+
+    `silence` is what is left of the time without a heartbeat after which it votes, also after its own start.
+    """
+    return claimed > promised and (silence == 0 or is_handed_over)
+
+
+def next_generation(promised: int) -> int:
+    """Return the generation that a node claims, hand-overs included."""
+    return promised + 1
+
+
+def is_lock_free(has_owner: bool, lease: int, quiet: int) -> bool:
+    """Return whether the home may grant a lock; `quiet` is what is left of the time without grants."""
+    return quiet == 0 and (not has_owner or lease == 0)
+
+
+def quiet_time(lease: int, is_handed_over: bool) -> int:
+    """Return for how long a new home grants nothing: leases of before may run, unless it knows them."""
+    return 0 if is_handed_over else lease
+
+
+def lease_at_client(lease: int, age: int) -> int:
+    """Return what is left of a lease when its answer comes `age` after the request was sent."""
+    return lease - age
+
+
+def lease_at_start(lease: int) -> int:
+    """Return the lease of a lock's owner after a restart of its home: no monotonic clock survives."""
+    return lease
+
+
+def version_after_force(generation: int, version: tuple[int, int]) -> tuple[int, int]:
+    """Return the version of a key after a forced move, which keeps the value of a cached copy."""
+    return generation, 0
