@@ -1,0 +1,1 @@
+"""The model of consumers with an inbox in their database."""

@@ -1,0 +1,1 @@
+"""The model of senders that deliver the rows of an outbox table."""
