@@ -88,11 +88,3 @@ def test_each_mistake_is_in_a_table_and_each_invariant_is_violated_by_one() -> N
     table = FOUND | FOUND_SLOWLY
     assert set(table) == set(MISTAKES)
     assert {invariant for invariant, _ in table.values()} == {f"S{number}" for number in range(1, 10)}
-
-
-def test_a_mistake_replaces_names_that_exist_and_is_gone_afterwards() -> None:
-    before = [getattr(owner, name) for one in MISTAKES.values() for owner, name, _ in one.patches]
-    for mistake in MISTAKES.values():
-        with planted(mistake):
-            assert all(getattr(owner, name) is value for owner, name, value in mistake.patches)
-    assert [getattr(owner, name) for one in MISTAKES.values() for owner, name, _ in one.patches] == before

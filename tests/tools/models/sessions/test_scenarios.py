@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.models.sessions.scenarios import SCENARIOS, SESSIONS
+from tools.models.sessions.scenarios import SESSIONS
 
 COMPLETE = {
     "other subscribers, one move": (56_064, 191_244),
@@ -19,10 +19,3 @@ def test_a_scenario_is_complete_and_violates_nothing(name: str) -> None:
     assert outcome.violation is None
     assert outcome.is_complete
     assert (outcome.states, outcome.steps) == COMPLETE[name]
-
-
-def test_scenarios_make_models_of_their_own() -> None:
-    for scenario in SCENARIOS.values():
-        one, other = scenario.make(), scenario.make()
-        assert one is not other
-        assert one.first == other.first
