@@ -1,6 +1,6 @@
 """The decisions about transactions and shared data, as functions without state, which the models call.
 
-Times are what is left of them, in any unit.
+A time is a remaining time, in any unit, unless it is an age.
 """
 
 # Law 1: a transaction has one outcome, durable before it is answered, refusals included.
@@ -39,7 +39,7 @@ class Verdict(Enum):
 
 
 class Recovery(Enum):
-    """What a node does about a transaction when it starts."""
+    """A step of a node for a transaction, when the node starts."""
 
     FINISH = "make the hidden rows of a decided transaction visible"
     REMOVE = "remove the decision, whose transaction is complete"
@@ -114,8 +114,9 @@ def inbox_verdict(
 def first_number(next_number: int, clock: int, left_at: int) -> int:
     """Return the number of the next outbox row without one.
 
-    `next_number` is in the row of the stream. `left_at` is what this sender last wrote there, 0 after it has
-    taken the stream. A row behind that was restored from a backup, so the number jumps to the clock (µs).
+    `next_number` is in the row of the stream. `left_at` is the value that this sender last wrote there, or 0
+    after it has taken the stream. A row behind that was restored from a backup, so the number jumps to the
+    clock (µs).
     """
     is_restored = next_number < left_at
     return max(next_number, clock) if is_restored or not left_at else next_number
@@ -156,7 +157,7 @@ def may_serve(is_home: bool, has_voters: bool, leash: int) -> bool:
 def may_grant_claim(claimed: int, promised: int, silence: int, is_handed_over: bool) -> bool:
     """Return whether a voter stores a claim of generation `claimed`.
 
-    `silence` is what is left of the time without a heartbeat after which it votes, also after its own start.
+    `silence` is the rest of the time without a heartbeat after which it votes, also after its own start.
     """
     return claimed > promised and (silence == 0 or is_handed_over)
 
@@ -167,17 +168,17 @@ def next_generation(promised: int) -> int:
 
 
 def is_lock_free(has_owner: bool, lease: int, quiet: int) -> bool:
-    """Return whether the home may grant a lock; `quiet` is what is left of the time without grants."""
+    """Return whether the home may grant a lock; `quiet` is the rest of the time without grants."""
     return quiet == 0 and (not has_owner or lease == 0)
 
 
 def quiet_time(lease: int, is_handed_over: bool) -> int:
-    """Return for how long a new home grants nothing: leases of before may run, unless it knows them."""
+    """Return the time without grants of a new home: older leases may run, and only a hand-over names them."""
     return 0 if is_handed_over else lease
 
 
 def lease_at_client(lease: int, age: int) -> int:
-    """Return what is left of a lease when its answer comes `age` after the request was sent."""
+    """Return the rest of a lease when its answer arrives `age` after the request was sent."""
     return lease - age
 
 

@@ -150,5 +150,5 @@ def _unprepared(state: State) -> Violation | None:
 
 
 def row_to_write(row: int) -> int:
-    """Return the envelope's row as a plain acknowledgement writes it, with those that are under way."""
+    """Return the envelope's row for a plain acknowledgement: with all acknowledgements under way."""
     return row

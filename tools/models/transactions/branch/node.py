@@ -114,7 +114,7 @@ COMMANDS: dict[str, Callable[[Limits, State], State]] = {
 
 
 def continued(limits: Limits, state: State) -> State:
-    """Return the state after what waits for a transaction, or for its job, goes on."""
+    """Resume the plain acknowledgement and the next message, if they no longer have to wait."""
     if state.ack_waits and not is_row_busy(state):
         state = queued(state._replace(ack_waits=False), A, Job(ACKS, state.known_row))
     if state.next_waits and state.phase == IDLE:

@@ -1,7 +1,7 @@
 """The state of the model of a home, and changes of parts of it.
 
 Nodes H0 and H1 can be the home of a lock and of a key. With voters, these two and V keep the home on a leash.
-All times are what is left or what has passed, in ticks, so no time is the last one.
+All times are ages or remaining times, in ticks, so no time is the last one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Home(NamedTuple):
     leash: int = 0
     quiet: int = 0  # until it grants
     beat: Beat | None = None
-    uncommitted: tuple[int, int, Pair] | None = None  # what a crash takes back, only with a planted mistake
+    uncommitted: tuple[int, int, Pair] | None = None  # state on the disk, only with a planted mistake
 
 
 class Voter(NamedTuple):
@@ -87,7 +87,7 @@ class Claim(NamedTuple):
 
 
 class Handover(NamedTuple):
-    """A hand-over on its way to H1."""
+    """A hand-over in transit to H1."""
 
     generation: int
     owner: int

@@ -115,7 +115,7 @@ def _delivered(state: State, m: int, c: int) -> State:
 
 
 def _begin(state: State, c: int, task: Task) -> Iterator[Step]:
-    """Yield what a consumer does with a delivery, by its inbox row."""
+    """Yield the reaction of a consumer to a delivery, by its inbox row."""
     state = before_begin(state, c, task)
     verdict = inbox_verdict(
         has_row=task.key in state.inbox,
@@ -208,7 +208,7 @@ def before_begin(state: State, c: int, task: Task) -> State:
 
 
 def begun(state: State, task: Task) -> State:
-    """Return the state after the database transaction has begun, whose rows nobody sees yet."""
+    """Return the state after the database transaction has begun. Its rows are not visible to others."""
     return state
 
 

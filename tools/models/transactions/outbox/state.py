@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A row on its way, with `low` of its sender."""
+    """A row in transit, with `low` of its sender."""
 
     number: int
     id: int
@@ -47,8 +47,9 @@ class Answer(NamedTuple):
 class Limits:
     """The limits of a scenario.
 
-    `thefts` is how often a sender takes the stream from one that believes it still has it. With `is_begun`,
-    sender 0 has numbered row 0 and has the stream, `thefts` bounds all takings, and nothing is delayed.
+    `thefts` is how often a sender takes the stream although the other one believes it has it. With
+    `is_begun`, sender 0 has numbered row 0 and has the stream, `thefts` bounds all takings, and nothing is
+    delayed.
     """
 
     rows: int = 2
@@ -61,7 +62,7 @@ class Limits:
 
 
 class Database(NamedTuple):
-    """The database: what a backup keeps."""
+    """The database, which a backup copies."""
 
     rows: tuple[Row, ...] = ()  # in the order of their ids
     next_number: int = 1
