@@ -13,7 +13,7 @@ from mesh.site_policy.accepting import Accepts
 from tools.simulator.grammar import Rules, Territory, rules_of, territories, tree
 from tools.simulator.places import Place
 from tools.simulator.profiles import SIZES
-from tools.simulator.world.node import address
+from tools.simulator.world.identity import address
 
 Masters = dict[str, tuple[str, ...]]  # names of masters by domain or key
 RUGBY, STOCK = "RUGBY_NEWS", "STOCK_EXCHANGE"

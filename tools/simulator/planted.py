@@ -9,11 +9,6 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from mesh.client.core.intake import Intake
-from mesh.discovery.detector import Detector
-from mesh.discovery.rumor_evidence import RumorEvidence
-from mesh.discovery.table import weigh
-from mesh.kernel.access import connection_proofs
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.outlet import Outlet
 from mesh.kernel.delivery.cache import Cache
@@ -33,10 +28,12 @@ from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.upstream import Upstream
 from mesh.store.refusals import Refusals
 from mesh.streams.origin import OriginStream
-from mesh.streams.outbox import Outbox, Stream
+from mesh.streams.outbox import Stream
 from mesh.wire.commands import Reply, Unsubscribe
 from tools.simulator.planted_abroad import ABROAD
+from tools.simulator.planted_clients import CLIENTS
 from tools.simulator.planted_durables import DURABLES
+from tools.simulator.planted_members import MEMBERS
 from tools.simulator.planted_moves import DRAINS, REDIRECTS, ROAMERS
 from tools.simulator.planted_parts import PARTS
 from tools.simulator.planted_queues import QUEUES
@@ -144,36 +141,6 @@ def low_passes_unsettled() -> list[Patch]:
     return [(Stream, "low", property(low))]
 
 
-def never_suspects() -> list[Patch]:
-    return [
-        (Detector, "_unanswered", lambda self, number, now: self._questions.pop(number) and []),
-        (Detector, "refused", lambda self, record, now: []),
-    ]
-
-
-def disconnect_is_death() -> list[Patch]:
-    return [
-        (Detector, "probe_disconnected", lambda self, record, now: self._fates.die(record, record.uuid, now))
-    ]
-
-
-def older_word_counts() -> list[Patch]:
-    about = RumorEvidence._about
-
-    def believes(self: Any, rumour: Any, by: bytes, now: float) -> Any:
-        record = self._table.records.get(rumour.node.uuid)
-        if record is not None and record.is_living and weigh(rumour) < record.weight:
-            record.weight = weigh(rumour)
-            return self._news_of(record, rumour, now)
-        return about(self, rumour, by, now)
-
-    return [(RumorEvidence, "_about", believes)]
-
-
-def anybody_may_come() -> list[Patch]:
-    return [(connection_proofs, "same", lambda one, other: True)]
-
-
 def forwarded_not_kept() -> list[Patch]:
     depart = ForwardTable.next_to_send
 
@@ -276,44 +243,6 @@ def lets_the_next_count_it_in() -> list[Patch]:
     return [(Refusals, "amended", lambda self, ops: list(ops))]
 
 
-def forgets_to_resend() -> list[Patch]:
-    return [(Outbox, "resend", lambda self: [])]
-
-
-def swallows_gaps() -> list[Patch]:
-    arrived = Intake.on_item
-
-    def as_if_none(self: Any, master: Any, envelope: Any, indices: Any, gap: int, position: int = 0) -> None:
-        arrived(self, master, envelope, indices, 0, position)
-
-    return [(Intake, "on_item", as_if_none)]
-
-
-def shows_doubles() -> list[Patch]:
-    return [(Intake, "_news", lambda self, master, envelope, indices: (indices, False, False))]
-
-
-def acks_before_use() -> list[Patch]:
-    arrived = Intake.on_item
-
-    def at_once(self: Any, *args: Any) -> None:
-        arrived(self, *args)
-        self.mark_consumed()
-
-    return [(Intake, "on_item", at_once)]
-
-
-def window_stays_shut() -> list[Patch]:
-    is_open = Outbox.open.fget  # type: ignore[attr-defined]
-
-    def once_shut(self: Any) -> bool:
-        self.__dict__.setdefault("planted", False)
-        self.planted = self.planted or not is_open(self)
-        return not self.planted
-
-    return [(Outbox, "open", property(once_shut))]
-
-
 BUGS: dict[str, Bug] = {
     "answer before the commit": Bug("short", 4, "G2", answer_before_commit),
     "numbers of a stream not with its message": Bug("short", 4, "G2", lambda: _without("stream", True)),
@@ -324,10 +253,6 @@ BUGS: dict[str, Bug] = {
     "a gap ends at the node that hears of it": Bug("short", 31, "C1.3", gap_ends_here),
     "settled before anybody took it": Bug("disk", 19, "C1.4", ack_ahead, 82.0),
     "low passes what is not settled": Bug("short", 5, "C2.4", low_passes_unsettled),
-    "who does not answer is not suspected": Bug("membership", 5, "M1", never_suspects),
-    "who is disconnected is dead": Bug("membership", 8, "M2", disconnect_is_death, 55.0),
-    "an older word overrides a newer one": Bug("membership", 0, "M3", older_word_counts, 130.0),
-    "whoever comes may stay": Bug("short", 7, "M5", anybody_may_come),
     "what was handed on is not kept": Bug("short", 0, "C2.4", forwarded_not_kept),
     "wrong order after a restart": Bug("short", 29, "C1.3", wrong_order_after_restart),
     "given up, and not on disk": Bug("short", 120, "L1", given_up_too_soon),
@@ -339,12 +264,8 @@ BUGS: dict[str, Bug] = {
     "a cache that outlives a reconnect": Bug("rest", 0, "V2", keeps_its_cache),
     "who is behind acknowledges at once": Bug("paced", 19, "C1.5", acknowledges_at_once),
     "whoever brings a message is believed": Bug("liar", 60, "C2.1", whoever_brings_it_is_believed, 35.0),
-    "a client sends nothing again": Bug("short", 6, "C2.4", forgets_to_resend),
-    "a client swallows a gap": Bug("short", 1, "C1.3", swallows_gaps),
-    "a client shows a message twice": Bug("short", 0, "C1.1", shows_doubles),
-    "a client acknowledges before use": Bug("slow", 60, "L1", acks_before_use, 25.0),
-    "a client's window never opens again": Bug("slow", 60, "C2.4", window_stays_shut, 25.0),
     "who began anew is not asked whether it knows us": Bug("short", 20, "L1", does_not_ask_who_began_anew),
+    **{name: Bug(*found) for name, found in (*CLIENTS.items(), *MEMBERS.items())},
     **{name: Bug("services", *found) for name, found in SERVICES.items()},
     **{name: Bug("queues", *found) for name, found in QUEUES.items()},
     **{name: Bug("parts", *found) for name, found in PARTS.items()},

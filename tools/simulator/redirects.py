@@ -9,7 +9,7 @@ from typing import Any
 from tools.simulator.script import Script
 from tools.simulator.steps import Step
 from tools.simulator.visits import moved, work
-from tools.simulator.world.node import address, local_address
+from tools.simulator.world.identity import address, local_address
 
 STAY = 2  # clients of the end at each node: see stage/ending.py
 

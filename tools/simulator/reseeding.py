@@ -57,7 +57,7 @@ def best(bug: Bug) -> int | None:
 
 def reseeded(text: str, name: str, seed: int) -> str:
     """Return the table with `seed` for the bug `name`, if the table has it."""
-    return re.sub(rf'("{re.escape(name)}": (?:Bug\(\s*"\w+",|\()\s*)\d+', rf"\g<1>{seed}", text)
+    return re.sub(rf'("{re.escape(name)}": (?:Bug)?\(\s*(?:"\w+",\s*)?)\d+', rf"\g<1>{seed}", text)
 
 
 def main(names: list[str]) -> None:

@@ -11,13 +11,16 @@ from tools.simulator.reseeding import reseeded
 TABLE = """
     "no bound": Bug("slow", 66, "R1", no_bound),
     "no": (3, "Q1", no),
+    "with a profile": ("short", 7, "G2", some, inf),
     "a long name": (
         5,
         "Q2", far),
 """
 
 
-@pytest.mark.parametrize(("name", "was"), [("no bound", "66,"), ("no", "3,"), ("a long name", "5,")])
+@pytest.mark.parametrize(
+    ("name", "was"), [("no bound", "66,"), ("no", "3,"), ("a long name", "5,"), ("with a profile", "7,")]
+)
 def test_the_seed_of_one_is_written(name: str, was: str) -> None:
     assert reseeded(TABLE, name, 1234) == TABLE.replace(was, "1234,", 1)
 

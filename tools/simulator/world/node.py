@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 from mesh.discovery.state import Sample
 from mesh.features.all import FEATURES
 from mesh.features.services.node.parts import ServiceParts
-from mesh.kernel.context.effects import (
-    Commit,
-    Dial,
-    Effect,
-    Fetch,
-    Gossip,
-    HangUp,
-    Listen,
-    LogLine,
-    ProbeAddress,
-    Send,
-    Stop,
-    WriteLine,
-)
+from mesh.kernel.context import effects
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.feature import Feature
 from mesh.kernel.node import NodeCore
 from mesh.kernel.parts import Parts
 from mesh.operations import Image
 from mesh.security.signing import verify
-from mesh.site_policy.site_settings import SiteSettings
 from mesh.snapshots.line import HistoryLine
 from mesh.store.base import begin
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import VERSION_MAX
 from mesh.wire.metadata import said
+from tools.simulator.world.identity import address, combined, local_address
 from tools.simulator.world.network import LATE, SECRET, Network, Pipe
 from tools.simulator.world.sockets import Sockets
 from tools.simulator.world.volume import Disk
 from tools.simulator.world.worker import Worker
-
-# Settings of other sites, by their names here, which a scenario sets one by one.
-SITE = {"site": "name", "sites": "addresses"} | {
-    name: name for name in ("is_relay", "relays", "ways", "selection", "outboxes", "rejecting", "accepting")
-}
-
-
-def combined(settings: Mapping[str, Any], before: SiteSettings | None = None) -> dict[str, Any]:
-    """Return the settings with those of other sites as one, which has its other values from `before`."""
-    site = {SITE[name]: value for name, value in settings.items() if name in SITE}
-    others = {name: value for name, value in settings.items() if name not in SITE}
-    return others | {"site": replace(before or SiteSettings(), **site)}
 
 
 class SimNode:
@@ -83,7 +57,7 @@ class SimNode:
         self.others = {store: Disk(MemoryStore()) for _, store in settings.get("stores", ())}  # of queues
         self.notes: list[str] = []
         self.lines: list[HistoryLine] = []  # of its snapshots
-        self.stop: Stop | None = None
+        self.stop: effects.Stop | None = None
         self.is_up = False
         self.jumped = 0  # ns by which its wall clock is ahead
         self._part_of: dict[str, int] = {}  # index of the component by figure
@@ -92,22 +66,15 @@ class SimNode:
         self._seeds = tuple(net.nodes[seed].address for seed in seeds if seed != name)
         net.nodes[f"{name}.{number}" if name in net.nodes else name] = self
 
+    def _introduction(self) -> Introduction:
+        me = self.uuid, self.name, self.disk.boot, self.address
+        return Introduction(*me, gossip=self.pub, key=self.key, metadata=self.metadata)
+
     def start(self) -> None:
         """Start a new process with the content of the disk."""
         self.disk.boot += 1
         settings = Settings(
-            me=Introduction(
-                self.uuid,
-                self.name,
-                self.disk.boot,
-                self.address,
-                gossip=self.pub,
-                key=self.key,
-                metadata=self.metadata,
-            ),
-            seeds=self._seeds,
-            verify=verify,
-            **combined(self._settings),
+            me=self._introduction(), seeds=self._seeds, verify=verify, **combined(self._settings)
         )
         rng = self.rng
         self.core = NodeCore(Parts(settings, rng.randbytes, rng.random, self.features))
@@ -121,16 +88,10 @@ class SimNode:
         self.listening = set()
         self.made()
         others = {store: begin(disk, self.disk.boot) for store, disk in self.others.items()}
-        image, reach = self.begin(), lambda: self.disk.reach
         self.core.start(
-            image,
-            self.now,
-            self.wall,
-            sample=self.sample,
-            reach=reach,
-            others=others,
-            is_tight=lambda: self.disk.is_tight,
-        )
+            self.begin(), self.now, self.wall, sample=self.sample, others=others,
+            reach=lambda: self.disk.reach, is_tight=lambda: self.disk.is_tight,
+        )  # fmt: skip
         self._carry_out_all()
 
     @property
@@ -296,27 +257,27 @@ class SimNode:
             life = self._life
             self.net.at(self.when(self._alarm), lambda: self._tick(life))
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: effects.Effect) -> None:
         match effect:
-            case Send(key, frames):
+            case effects.Send(key, frames):
                 self._send(key, frames)
-            case Dial(key, address):
+            case effects.Dial(key, address):
                 self.sockets.dial(key, address)
-            case HangUp(key):
+            case effects.HangUp(key):
                 self.sockets.hang_up(key)
-            case Gossip(frames):
+            case effects.Gossip(frames):
                 self.sockets.gossip(frames)
-            case Listen(address, wanted):
+            case effects.Listen(address, wanted):
                 (self.listening.add if wanted else self.listening.discard)(address)
-            case ProbeAddress(uuid, address):
+            case effects.ProbeAddress(uuid, address):
                 self.sockets.knock(uuid, address)
-            case Commit() | Fetch():
+            case effects.Commit() | effects.Fetch():
                 (self.at_others[effect.store] if effect.store else self.worker).take(effect)
-            case LogLine(level, text):
+            case effects.LogLine(level, text):
                 self.notes.append(f"{level}: {text}")
-            case WriteLine(line):
+            case effects.WriteLine(line):
                 self.lines.append(line)
-            case Stop():
+            case effects.Stop():
                 self.stop = effect
 
     def gossiped(self, frames: list[bytes]) -> None:
@@ -331,13 +292,3 @@ class SimNode:
 
     def _send(self, key: Hashable, frames: list[bytes]) -> None:
         self.sockets.send(key, frames)
-
-
-def local_address(name: str, number: int) -> str:
-    """Return the local address of the n-th node of a network, from 1."""
-    return f"ipc:///run/{name}.{number}"
-
-
-def address(number: int) -> str:
-    """Return the address of the n-th node of a network, from 1."""
-    return f"tcp://127.0.0.1:{5000 + number}"

@@ -14,13 +14,11 @@ from mesh.features.sites.node.sitefeed import SiteFeed
 from mesh.hops import is_foreign, site_of
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, ProtocolBroken, on_fact
-from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.delivery.facts import EnvelopeAccepted
 from mesh.kernel.feature import FeatureParts
 from mesh.kernel.node import NodeCore
 from mesh.kernel.parts import Parts
 from mesh.kernel.peers.facts import Lived, ViewChanged
-from mesh.kernel.subscribers.session import Session
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
@@ -30,16 +28,16 @@ from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.values import parse_message_id
-from mesh.wire.calls import AskRelease
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
 from tools.simulator.history import MOVING, Event, History
-from tools.simulator.world import choices, ruled
+from tools.simulator.world import choices, ruled, sessions
 from tools.simulator.world.network import Network
 from tools.simulator.world.queueing import QueueWatch
 from tools.simulator.world.volume import Disk
 
+UNFINISHED = ("pending", "stored_envelopes", "tailed_back", "malformed", "forged", "commits_under_way")
 EVERYTHING = Query("pattern", "#")
 WORDS = {
     Joined: "alive",
@@ -98,37 +96,17 @@ class Observer(Component):
         """Join a new core, as a feature whose component is the observer."""
         parts.context.facts.watched = True
         choices.watch(parts, self._sends)
-        self._watch_sessions(parts)
+        sessions.watch(parts, self._tell)
         for out in parts[SiteParts].outbound.by_name.values():
             self._watch(out.feed)
-        ruled.watch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
-        self.queues = QueueWatch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
+        ruled.watch(parts, self._tell)
+        self.queues = QueueWatch(parts, self._tell)
         return FeatureParts(self)
 
     def _sends(self, kind: str, e: Envelope, other: str, boot: int) -> None:
         for number in e.number_list(range(e.count)):
             what: Any = {"stream": e.stream.hex(), "domain": e.domain, "first": number, "text": other}
-            self._add(self._event(kind, to=e.to, stamp=boot, **what))
-
-    def _watch_sessions(self, parts: Parts) -> None:
-        """Record sessions that left, and that end here without a release by their new nodes."""
-        clients, visiting, visits = parts.clients, parts.visiting, parts.context.visits
-        close, on_release = clients.close, visiting._on_release
-        released = set[bytes]()  # streams in a release
-
-        def releases(asked: IncomingCall[AskRelease]) -> None:
-            released.add(asked.ask.certificate.stream)
-            on_release(asked)
-            released.clear()
-
-        def closes(session: Session) -> None:
-            is_held = session.conn is None and any(feed.queries for feed in session.feeds.values())
-            has_left = visits.has_left(session.stream, parts.context.me.uuid)
-            if is_held and has_left and session.stream not in released:
-                self._add(self._event("gives up", stream=session.stream.hex(), to=session.text))
-            close(session)
-
-        vars(clients)["close"], vars(visiting)["_on_release"] = closes, releases
+            self._tell(kind, to=e.to, stamp=boot, **what)
 
     def _watch(self, feed: SiteFeed) -> None:
         """Record the messages that a site feed drops, except expired ones."""
@@ -160,7 +138,7 @@ class Observer(Component):
 
     def _hangs_up(self, fact: ProtocolBroken) -> None:
         if fact.who is not None:
-            self._add(self._event("hung up", to=f"/node/{fact.who.name}", text=fact.code))
+            self._tell("hung up", to=f"/node/{fact.who.name}", text=fact.code)
 
     def leaves(self, kind: str, text: str = "") -> None:
         """Record the end of the process, with the gaps that it has not reported."""
@@ -178,10 +156,10 @@ class Observer(Component):
         for session in core.parts.clients.sessions.values():
             for number, feed in session.feeds.items():
                 if gap := untold(feed):
-                    self._add(self._event("untold", to=session.text, sub=number, gap=gap))
+                    self._tell("untold", to=session.text, sub=number, gap=gap)
         for peer in core.parts.neighbours.peers.values():
             if (begun := peer.begun) and (gap := untold(begun.feed) + sum(begun.outlet.passed_on.values())):
-                self._add(self._event("untold", to=peer.node.name, gap=gap))
+                self._tell("untold", to=peer.node.name, gap=gap)
 
     def untold_yet(self) -> set[str]:
         peers = self._node.core.parts.neighbours.peers.values()
@@ -218,7 +196,7 @@ class Observer(Component):
                 domain = to if to.startswith(PUTS) else domain
                 text = headers.get("dead-code", "")
                 what: Any = {"domain": domain, "first": number, "text": text, "to": e.to}
-                self._add(self._event("buried", stream=stream.hex(), **what))
+                self._tell("buried", stream=stream.hex(), **what)
 
     def _knows(self, key: bytes, stream: OriginStream) -> None:
         known = self._known.setdefault((key[:16], key[16:].decode()), Ranges())
@@ -226,7 +204,7 @@ class Observer(Component):
             for first, last in known.missing(a, b):
                 known.add(first, last)
                 name, domain = key[:16].hex(), key[16:].decode()
-                self._add(self._event("known", stream=name, domain=domain, first=first, last=last))
+                self._tell("known", stream=name, domain=domain, first=first, last=last)
 
     # --- the others -----------------------------------------------------------------------------------------
 
@@ -235,11 +213,7 @@ class Observer(Component):
             m = event.member
             if word == "trusted":
                 self._history.met("refuted suspicion")
-            self._add(
-                self._event(
-                    "view", text=word, to=m.name, first=m.boot, last=m.incarnation, stream=m.uuid.hex()
-                )
-            )
+            self._tell("view", text=word, to=m.name, first=m.boot, last=m.incarnation, stream=m.uuid.hex())
 
     # --- samples --------------------------------------------------------------------------------------------
 
@@ -253,40 +227,26 @@ class Observer(Component):
         entries = core.parts.forwarder.onward.entries()
         self._told("tail-back", sum(e.messages for e in entries if e.warned and e.origin.is_local))
         self.queues.sample()
-        for session in core.parts.clients.sessions.values():
-            if session.conn is not None and core.parts.context.visits.has_left(
-                session.stream, core.parts.context.me.uuid
-            ):
-                self._add(self._event("serves", stream=session.stream.hex(), to=session.text))
+        sessions.sample(core.parts, self._tell)
 
     def _told(self, what: str, amount: int) -> None:
         if amount > self._most[what]:
             self._most[what] = amount
-            self._add(self._event("sample", text=what, stamp=amount))
+            self._tell("sample", text=what, stamp=amount)
 
     def end(self) -> None:
         """Record the figures of unfinished work at the end of the run."""
         core = self._node.core
         self._count()
         figures = core.parts.context.figures()
-        for name in (
-            "pending",
-            "stored_envelopes",
-            "tailed_back",
-            "malformed",
-            "forged",
-            "commits_under_way",
-            *MOVING,
-        ):
-            self._add(self._event("end", text=name, stamp=int(figures[name])))
-        self._add(self._event("end", text="on disk", stamp=len(list(self._node.store.load().envelopes))))
+        for name in (*UNFINISHED, *MOVING):
+            self._tell("end", text=name, stamp=int(figures[name]))
+        self._tell("end", text="on disk", stamp=len(list(self._node.store.load().envelopes)))
         for peer in core.parts.neighbours.peers.values():
             if peer.begun and peer.begun.feed.is_owed:
-                self._add(self._event("owed", to=peer.node.name))
-        alive = sorted(self._node.alive)
-        self._add(self._event("end", text="alive", keys=tuple(alive)))
-        for session in core.parts.clients.sessions.values():
-            self._add(self._event("has session", stream=session.stream.hex(), to=session.text))
+                self._tell("owed", to=peer.node.name)
+        self._tell("end", text="alive", keys=tuple(sorted(self._node.alive)))
+        sessions.end(core.parts, self._tell)
         self.values()
 
     def values(self) -> None:
@@ -295,7 +255,7 @@ class Observer(Component):
         for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
             if not last.key.startswith("__sys__"):
                 self._add(self._of("value", last.as_envelope()))
-        self._add(self._event("values"))
+        self._tell("values")
 
     def _of(self, kind: str, e: Envelope) -> Event:
         marks = (("p", e.persistent), ("e", e.flags & ERASED), ("t", e.flags & TAILED))
@@ -314,6 +274,9 @@ class Observer(Component):
 
     def _event(self, kind: str, **what: Any) -> Event:
         return replace(Event(self._node.net.now, kind, self._node.label, self._node.disk.boot), **what)
+
+    def _tell(self, kind: str, **what: Any) -> None:
+        self._add(self._event(kind, **what))
 
     def _add(self, event: Event) -> None:
         self._history.add(event)

@@ -14,7 +14,7 @@ from tests.mesh.features.sites.node.meshes import FIRST, SECOND, gateway_to, lin
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, again, pair, publisher
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
-from tools.simulator.world.node import combined
+from tools.simulator.world.identity import combined
 
 STOCKS = {site: RemoteSite(site, domains=(STOCK,)) for site in ("LON", "NYC", "SFO")}
 
