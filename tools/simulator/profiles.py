@@ -89,8 +89,6 @@ PROFILES = {
                 seconds=(40.0, 90.0), most=4, sizes=(2, 3, 3, 4), drains=1.0),
         Profile("redirect", (*WIRES, "crash", "power", "all crash", "bounce", "pause"), ("plain", "direct"),
                 rate=1.0, seconds=(30.0, 60.0), most=4, sizes=(2, 3, 3, 4), redirects=1.0),
-        Profile("relays", (*WIRES, *STORES, "all crash", "bounce", "pause"),
-                ("chain", "chain", "tree", "several"), rate=1.0, seconds=(30.0, 90.0), most=4, visits=1.0),
         Profile("sites", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 120.0),
                 sites=(2, 2, 3)),
         Profile("abroad", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 80.0),
@@ -102,4 +100,7 @@ PROFILES = {
     )
 }  # fmt: skip
 CIRCLES = Profile("circles", rules=("free",), rate=8.0, seconds=(60.0, 240.0))  # see docs/reliability.md
+RELAYS = Profile("relays", (*WIRES, *STORES, "all crash", "bounce", "pause"),
+                 ("chain", "chain", "tree", "several"),
+                 rate=1.0, seconds=(30.0, 90.0), most=4, visits=1.0)  # fmt: skip  # see docs/reliability.md
 SHORT = Profile("short", seconds=(20.0, 40.0), services=0.2)  # for tests

@@ -57,7 +57,12 @@ def _sources(cast: Cast) -> int:
 
 
 def roaming(script: Script) -> frozenset[str]:
-    """Return the clients that know several nodes, because a step moves them, or a node sends them away."""
+    """Return the clients that know several nodes, because a step moves them, or a node sends them away.
+
+    In meshes with relays, only the profile `relays` moves clients.
+    """
+    if script.cast.rules not in ("plain", "direct") and script.profile != "relays":
+        return frozenset()
     if sends_away(script):
         return frozenset((*script.clients, *_clients_of(script, ("client",))))
     return frozenset(_clients_of(script, MOVES))
