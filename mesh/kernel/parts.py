@@ -103,7 +103,7 @@ class Parts(Foundation):
             context, disk, router, n, demand, questions, arrivals.received_positions
         )
         inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
-        remote_inboxes = RemoteInboxes(context, disk, self.peers, questions, inboxes)
+        remote_inboxes = RemoteInboxes(context, disk, self.peers, nodes, questions, inboxes)
         first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
         strata = self.strata = LiveStrata(context, mapping, n, nodes)
         refills = RefillSource(context, disk, router, nodes, questions, strata, self.peers)

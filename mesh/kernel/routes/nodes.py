@@ -131,6 +131,18 @@ class Nodes:
         """Return the neighbor through which a node is reached, or None if that is not known."""
         return self.whereabouts.way_to(node)
 
+    def next_hop(self, node: str) -> Peer | None:
+        """Return the peer to ask for something of a node: the node itself or a neighbor, or None.
+
+        Other nodes are asked for an unknown route, so a later call may find it.
+        """
+        if self.is_alive(node):
+            return self.named(node)
+        way = self.way_to(node)
+        if way is None:
+            self.ask_way(node)
+        return self.named(way) if way is not None else None
+
     def ask_way(self, node: str) -> bool:
         """Ask other nodes for the route to a node unless it is known; return whether it is still unknown."""
         return self.whereabouts.ask_nodes(node)

@@ -2,6 +2,7 @@
 
 # Law 1: the home is asked when the session opens its inbox, when the home logs in or has news, and when the
 #        client has processed a message. One question is open at a time.
+#        A home that must not be linked is asked each POLL seconds, through other nodes.
 # Law 2: messages are kept in memory only. What the client has not processed is sent again by the home.
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from mesh.wire.commands import Certificate
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Collected, ReplyValue
 
-AGAIN = 1.0  # s until a failed question is repeated
+AGAIN = POLL = 1.0  # s until a failed question is repeated, or a home behind a relay is asked again
 LATER = 30.0  # s until a refused question is repeated
 WITHIN = 5.0  # s for a page
 RUN = 8  # bytes of the id of a run
@@ -187,7 +188,7 @@ class Collecting(Component):
             self._ask(each)
 
     def _ask(self, found: Collection) -> None:
-        """Ask for the next page. A home that is not linked is asked at its login."""
+        """Ask for the next page. A home that is not linked, but may be, is asked at its login."""
         if self._collections.get(found.session.stream) is not found or found in self._again:
             return
         if found.asked is not None:
@@ -202,13 +203,18 @@ class Collecting(Component):
         self._questions.ask_all([peer], ask, Collected, came, WITHIN, is_patient=True)
 
     def _home_of(self, found: Collection) -> tuple[Peer, Certificate] | None:
-        """Return the home, if it is linked, and the certificate by which the session is here."""
+        """Return the home, if linked, or the next hop to it, and the certificate of the session here."""
         certificate = self._context.visits.find(found.session.stream)
         peer = self._nodes.named(found.home)
-        if peer is None or certificate is None or certificate.node != self._context.me.uuid:
+        if certificate is None or certificate.node != self._context.me.uuid:
             return None
-        if peer.data is None:
+        if peer is not None and peer.data is None:
             self._neighbours.review_login(peer)
+        if peer is None or peer.data is None:
+            peer = None if self._nodes.is_named(found.home) else self._nodes.next_hop(found.home)
+        if peer is None:
+            if not self._nodes.is_named(found.home):
+                self._retry(found, POLL)
             return None
         return peer, certificate
 
@@ -236,10 +242,10 @@ class Collecting(Component):
         if found.asked is not ask or self._collections.get(found.session.stream) is not found:
             return  # it was asked again at a login
         found.asked = None
-        home, reply = next(iter(replies.items()), (b"", None))
+        asked, reply = next(iter(replies.items()), (b"", None))
         try:
             if reply is not None and not reply.code:
-                self._take_page(found, home, reply)
+                self._take_page(found, reply)
         except RemoteError as error:
             self._on_refused(found, error.code)
             return
@@ -249,6 +255,8 @@ class Collecting(Component):
             self._on_refused(found, reply.code)
         elif reply.found or found.is_due:
             self._ask_soon(found)
+        elif (peer := self._nodes.named(found.home)) is None or peer.node.uuid != asked:
+            self._retry(found, POLL)  # a relay passes no notice on
 
     def _retry(self, found: Collection, after: float) -> None:
         found.again_at = self._context.clock.now + after
@@ -262,21 +270,22 @@ class Collecting(Component):
                 found.feed.release(slice_.stored)
             self._ask_soon(found)
         elif code not in ("MOVED", "UNKNOWN_VERB"):
-            self._retry(found, LATER)
-        if code not in ("MOVED", "UNKNOWN_RUN") and not found.is_refused:
+            self._retry(found, POLL if code == "UNKNOWN_NODE" else LATER)
+        if code not in ("MOVED", "UNKNOWN_RUN", "UNKNOWN_NODE") and not found.is_refused:
             found.is_refused = True
             text = f"{found.home} keeps the direct messages of {found.session.text} until it returns"
             self._context.event("session", f"{text} [{code}]", level="warning")
 
-    def _take_page(self, found: Collection, home: bytes, reply: PeerReply[Collected]) -> None:
+    def _take_page(self, found: Collection, reply: PeerReply[Collected]) -> None:
         """Offer a page to the client. Raises: RemoteError for a page that no correct home sends."""
         value, envelopes = reply.value, [envelope for envelope, _ in reply.found]
+        homes = [home for _, (*_, home) in reply.found]
         names = (found.session.text, str(found.session.name.of_all_sessions()))
         if len(value.gaps) != len(envelopes) or any(envelope.to not in names for envelope in envelopes):
             raise RemoteError("a page of an inbox is malformed", code="MALFORMED")
         numbers = found.items.take_page(value.first, len(envelopes))
         found.is_refused = False
-        for number, gap, envelope in zip(numbers, value.gaps, envelopes, strict=True):
+        for number, gap, home, envelope in zip(numbers, value.gaps, homes, envelopes, strict=True):
             self._offer(found, home, number, gap, envelope)
 
     def _offer(self, found: Collection, home: bytes, number: int, gap: int, envelope: Envelope) -> None:

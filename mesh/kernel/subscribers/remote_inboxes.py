@@ -4,11 +4,15 @@
 # Law 2: a direct message stays here until that node reports that the client has processed it.
 # Law 3: a session whose node is not linked counts as disconnected, and is forgotten after `linger` seconds.
 #        Until then, persistent messages wait for it.
+#        If that node asks through relays, the session is connected until SILENCE seconds after a question.
+# Law 4: a question that a relay passes on counts only if the node that asked first is not linked.
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+
+from msgspec.structs import replace
 
 from mesh.errors import LocalError, RemoteError
 from mesh.kernel.context.component import Component
@@ -18,6 +22,7 @@ from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedIn, LoggedOut
 from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionMoved
@@ -27,9 +32,12 @@ from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.names import SessionName
 from mesh.routing.log import position_key
 from mesh.wire.calls import AskCollect, AskNotify
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import HOPS
 from mesh.wire.replies import Collected, ReplyValue
 
-WITHIN = 5.0  # s for the reply to a notice
+WITHIN = 5.0  # s for the reply to a notice, and to a relayed question
+SILENCE = 10.0  # s
 
 
 class RemoteInboxes(Component):
@@ -40,12 +48,14 @@ class RemoteInboxes(Component):
         context: NodeContext,
         disk: Disk,
         peers: dict[bytes, Peer],
+        nodes: Nodes,
         questions: PeerCalls,
         inboxes: Inboxes,
     ) -> None:
         self._context = context
         self._disk = disk
         self._peers = peers
+        self._nodes = nodes
         self._questions = questions
         self._inboxes = inboxes
         self._readers = inboxes.remote
@@ -68,7 +78,10 @@ class RemoteInboxes(Component):
 
     def on_second(self) -> None:
         oldest = self._context.clock.now - self._context.settings.linger
+        silent = self._context.clock.now - SILENCE
         for reader in self._readers:
+            if reader.is_relayed and reader.is_connected and reader.asked_at < silent:
+                self._disconnect(reader)
             if not reader.is_connected and reader.gone_since < oldest:
                 self._inboxes.end_reader(reader)
 
@@ -77,11 +90,16 @@ class RemoteInboxes(Component):
     def _on_collect(self, asked: IncomingCall[AskCollect]) -> None:
         """Return the next messages, and drop those that the client has processed. Raises: LocalError."""
         ask, node = asked.ask, asked.who.node.uuid
+        if ask.visited:
+            first, node = self._peers.get(ask.certificate.node), ask.certificate.node
+            if first is not None and first.data is not None:
+                what = f"{self._context.me.name} is linked with the node that asked first."
+                raise LocalError(what, code="FORGED_VISIT")
         check_certificate(self._context, ask.certificate, node)
         name = SessionName.parse(ask.certificate.session)
         if name.node != self._context.me.name:
-            what = f"The inbox of {name} is at {name.node}, not at {self._context.me.name}."
-            raise LocalError(what, code="FORGED_VISIT")
+            self._pass_on(asked, name.node or "")
+            return
         reader = self._readers.find(name)
         if reader is None or (reader.node, reader.run) != (node, ask.run):
             if ask.at > 1:
@@ -94,9 +112,39 @@ class RemoteInboxes(Component):
             asked.reply(Collected())
             return
         reader.is_notified = True  # by this reply
+        reader.is_relayed, reader.asked_at = bool(ask.visited), self._context.clock.now
         self._settle(reader, ask)
         self._set_connected(reader, ask.is_connected)
         self._reply(asked, reader)
+
+    # --- relays -----------------------------------------------------------------------------------------
+
+    def _pass_on(self, asked: IncomingCall[AskCollect], home: str) -> None:
+        """Ask the next hop to the home, and return its reply. Raises: LocalError without a route."""
+        ask, me = asked.ask, self._context.me.name
+        peer = self._nodes.next_hop(home)
+        if peer is None or me in ask.visited or len(ask.visited) >= HOPS:
+            raise LocalError(f"{me} has no route to {home}.", code="UNKNOWN_NODE")
+        further = replace(ask, visited=[*ask.visited, me])
+        came = partial(self._on_passed, asked, peer.node.uuid)
+        self._questions.ask_all([peer], further, Collected, came, min(ask.within, WITHIN), is_patient=True)
+
+    def _on_passed(
+        self, asked: IncomingCall[AskCollect], uuid: bytes, replies: Replies[Collected], _: list[str]
+    ) -> None:
+        reply = replies.get(uuid)
+        if reply is None or reply.code:
+            code = reply.code if reply is not None else "UNKNOWN_NODE"
+            asked.fail(LocalError("The next hop did not return the messages.", code=code))
+        else:
+            asked.reply(reply.value, [self._passed(envelope) for envelope, _ in reply.found])
+
+    def _passed(self, envelope: Envelope) -> Envelope:
+        """Return the envelope with this node on its route, as for an item."""
+        far = envelope.route[-1].stratum + 1 if envelope.route else 1
+        return replace(envelope, route=(*envelope.route, self._context.hop(far)))
+
+    # --- the home ---------------------------------------------------------------------------------------
 
     def _begin(self, name: SessionName, ask: AskCollect, node: bytes) -> RemoteReader:
         """Let a session read its inbox at another node, in place of an earlier node. Raises: LocalError."""

@@ -53,6 +53,8 @@ class RemoteReader:
         self.sent = SentItems()
         self.is_connected = False
         self.gone_since = 0.0
+        self.asked_at = 0.0  # time of the last question
+        self.is_relayed = False  # its node is not linked, and asks through others
         self.is_notified = True  # the node will ask again
         self._has_news = has_news
 

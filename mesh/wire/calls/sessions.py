@@ -155,13 +155,14 @@ class AskSettle(Ask, frozen=True, kw_only=True):
     entries: Annotated[list[Settled], Meta(max_length=QUEUE_CREDIT)] = []
 
 
-class AskCollect(Ask, frozen=True, kw_only=True):
-    """Return direct messages of a session that moved from the receiver, its home, to the asking node.
+class AskCollect(Carried, frozen=True, kw_only=True):
+    """Return direct messages of a session that moved from its home to another node.
 
-    The home keeps each message until the client has processed it.
+    The home keeps each message until the client has processed it. A node that must not link with the home
+    asks a node on the route, about once a second, and that node passes the question on.
 
     Attributes:
-        certificate: Proof that the session is at the asking node.
+        certificate: Proof that the session is at the node that asked first.
         user: Key of the client at the asking node.
         is_named: Whether the user chose the name of the client.
         run: Random id. With a new one, the home sends all unprocessed messages again, from number 1.

@@ -58,8 +58,8 @@ def test_a_question_without_proof_is_refused(play: Callable[[Any], None]) -> Non
         assert await code_of(it, elsewhere) == "FORGED_VISIT"
         forged = replace(good, certificate=replace(good.certificate, attach=6))
         assert await code_of(it, forged) == "FORGED_VISIT"
-        other_home = replace(good, certificate=certificate(it, "/node/ibis/client/joe/session/1", 4))
-        assert await code_of(it, other_home) == "FORGED_VISIT"
+        other_home = replace(good, certificate=certificate(it, "/node/nowhere/client/joe/session/1", 4))
+        assert await code_of(it, other_home) == "UNKNOWN_NODE", "it is passed on to its home"
         assert readers(it) == 0
         assert await code_of(it, good) == ""
         assert await code_of(it, replace(good, certificate=certificate(it, attach=4))) == "MOVED"
