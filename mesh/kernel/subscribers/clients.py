@@ -123,6 +123,8 @@ class Clients(Component):
 
         If a session is opened, a disconnected session of the same name is closed.
         """
+        if self._all.is_elsewhere(name, h.stream):
+            return refusals.elsewhere(name)
         holder = self._all.named(name)
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
             return refusals.in_use(holder)  # even if disconnected: it may return for its subscriptions

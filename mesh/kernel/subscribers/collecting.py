@@ -27,6 +27,7 @@ from mesh.kernel.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.kernel.subscribers.facts import SessionAway
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.session import INBOX, Session, inbox_key
+from mesh.kernel.subscribers.session_refusals import elsewhere
 from mesh.routing.collecting import CollectedItems
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
@@ -263,12 +264,18 @@ class Collecting(Component):
         self._again[found] = None
 
     def _on_refused(self, found: Collection, code: str) -> None:
-        """Begin anew, or ask again later: a home of an earlier release at its next login."""
+        """Begin anew, or ask again later: a home of an earlier release at its next login.
+
+        A client whose session another one has opened at the home is disconnected.
+        """
         if code == "UNKNOWN_RUN":
             found.run, found.items = self._context.ids(RUN), CollectedItems()
             for slice_ in found.feed.take_all():  # the home sends them again
                 found.feed.release(slice_.stored)
             self._ask_soon(found)
+        elif code == "SESSION_IN_USE" and found.session.conn is not None:
+            self._context.out.send(found.session.conn, elsewhere(found.session.name))
+            self._context.end_connection(found.session.conn)
         elif code not in ("MOVED", "UNKNOWN_VERB"):
             self._retry(found, POLL if code == "UNKNOWN_NODE" else LATER)
         if code not in ("MOVED", "UNKNOWN_RUN", "UNKNOWN_NODE") and not found.is_refused:

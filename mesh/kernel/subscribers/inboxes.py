@@ -24,11 +24,10 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.subscribers.absent import AbsentClients
 from mesh.kernel.subscribers.backlog_moves import BacklogMoves
-from mesh.kernel.subscribers.expected import ExpectedSessions
 from mesh.kernel.subscribers.inbox_refusals import full, not_connected
 from mesh.kernel.subscribers.one_session import OneSession
 from mesh.kernel.subscribers.owners import Owners, owner_of
-from mesh.kernel.subscribers.remote_readers import Reader, RemoteReader, RemoteReaders
+from mesh.kernel.subscribers.remote_readers import Reader, RemoteReader
 from mesh.kernel.subscribers.session import INBOX, inbox_key
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.names import CLIENT, SessionName
@@ -64,8 +63,7 @@ class Inboxes(Component):
         self._shelf = disk.shelf
         self._dead = dead
         self.sessions = sessions
-        self.remote = RemoteReaders()
-        self.expected = ExpectedSessions()
+        self.remote, self.expected = sessions.remote, sessions.expected
         self._feeds: dict[str, Inbox] = {}
         self._asked: dict[str, float] = {}  # time of the last use
         self._opened: set[str] = set()  # names of sessions with an open inbox

@@ -33,6 +33,12 @@ def in_use(holder: Session) -> Refuse:
     return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)
 
 
+def elsewhere(name: SessionName) -> Refuse:
+    """Return the final refusal of a claim to a session whose client is at another node."""
+    hint = "Close the other client, or choose another session number."
+    return Refuse("SESSION_IN_USE", f"{name} is open at another node", hint, final=True)
+
+
 def moved_on(name: SessionName) -> Refuse:
     return Refuse("MOVED", f"{name} has moved on to another node since it sent this HELLO")
 

@@ -8,6 +8,8 @@ from mesh.kernel.context.component import Component
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import NamedHere
+from mesh.kernel.subscribers.expected import ExpectedSessions
+from mesh.kernel.subscribers.remote_readers import RemoteReaders
 from mesh.kernel.subscribers.session import INBOX, REPLIES, Session, merged
 from mesh.names import CLIENT, SessionName
 from mesh.routing.feed import Feed
@@ -18,7 +20,7 @@ class Sessions(Component):
     """The sessions of this node, connected or not, and the answers that wait to be sent to them.
 
     `by_stream` has the sessions by stream id. `others` maps the streams of components that publish to
-    the functions that receive the answers.
+    the functions that receive the answers. `remote` and `expected` are sessions of this node at others.
     """
 
     def __init__(self, context: NodeContext) -> None:
@@ -26,6 +28,8 @@ class Sessions(Component):
         self._names: dict[str, Session] = {}
         self._of_client: dict[str, dict[str, Session]] = {}  # by the client's name
         self._answering: dict[Session, None] = {}  # sessions with answers to send
+        self.remote = RemoteReaders()
+        self.expected = ExpectedSessions()
         self.others: dict[bytes, Callable[[Answer], None]] = {}  # by stream: components that publish
         self._context = context
 
@@ -66,6 +70,13 @@ class Sessions(Component):
     def named(self, name: SessionName) -> Session | None:
         """Return the session of that name, connected or not, or `None`."""
         return self._names.get(str(name))
+
+    def is_elsewhere(self, name: SessionName, stream: bytes) -> bool:
+        """Return whether a session of this node is used at another node, by another client than `stream`."""
+        reader = self.remote.find(name)
+        if reader is None or reader.stream == stream:
+            return False
+        return reader.is_connected or self.expected.includes(name, self._context.clock.now)
 
     def holder(self, feed: Feed) -> Session | None:
         return self.by_stream.get(feed.key[1:17])
