@@ -9,6 +9,7 @@ import click
 from mesh import sync
 from mesh.cli import options, show
 from mesh.cli.options import print_message
+from mesh.client import operating
 from mesh.client.message import Message
 from mesh.errors import MeshTimeout
 
@@ -60,6 +61,7 @@ def release(name: str, url: str | None) -> int:
     An inbox belongs to the client key that opened it first, while it has or expects messages. After a release
     it belongs to the key that opens it next. Exit code 1: the inbox belonged to no key.
     """
+    operating.mark(True)  # another node would find no owner
     with sync.connect(url) as m:
         released = m.call("inbox", release=name)["released"]
     for each in released:

@@ -60,8 +60,12 @@ SECTIONS = {
         "completion": "Print a shell completion script.",
     },
 }
-# Verbs of the operator, for which a node on this machine reserves sessions.
-OPERATES = {*SECTIONS["Nodes"], "unsub", "erase", "queue", *SECTIONS["Routing and diagnosis"]}
+# Verbs of the operator: they are never sent to another node, and a node on this machine reserves sessions.
+OPERATES = {
+    *SECTIONS["Nodes"],
+    *("unsub", "erase", "wait", "queue", "weights"),
+    *SECTIONS["Routing and diagnosis"],
+}
 # Verbs of earlier releases, with what replaces them.
 REMOVED = {"bench": "`tools/bench mesh` of the source repository measures a running mesh."}
 VERBS = {verb: line for verbs in SECTIONS.values() for verb, line in verbs.items()}

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from mesh.cli.main import main
+from mesh.client import operating
 from mesh.client.batch import Batch
 from mesh.client.message import Message
 from mesh.errors import MeshTimeout
@@ -79,7 +80,14 @@ def test_inbox_ends_when_its_time_is_over(given: Given, capsys: pytest.CaptureFi
 def test_trial_A5_inbox_release_says_what_is_free(
     given: Given, capsys: pytest.CaptureFixture[str], released: list[str], code: int, said: str
 ) -> None:
-    fake = given(call={"released": released})
+    marks: list[tuple[str, ...]] = []
+
+    def call(*_: object, **__: object) -> object:
+        marks.append(operating.marks())
+        return {"released": released}
+
+    fake = given(call=call)
     assert main(["inbox", "release", "joe", "--url", "a"]) == code
+    assert marks == [("operator",)], "no node sends the command to another one"
     assert capsys.readouterr() == ("", said)
     assert fake.opened == {"url": "a"}

@@ -172,6 +172,7 @@ def test_trial_C_an_error_has_its_code_once(capsys: pytest.CaptureFixture[str], 
 def test_commands_that_look_at_a_node_or_change_it_are_the_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[bool] = []
     monkeypatch.setattr(operating, "mark", marked.append)
-    for verb in ("ls", "why", "queue", "down", "pub", "sub"):
+    verbs = ("ls", "why", "queue", "down", "wait", "weights")
+    for verb in (*verbs, "pub", "sub"):
         main([verb, "--help"])
-    assert marked == [True, False] * 4 + [False, False] * 2, "and nothing else in this process is"
+    assert marked == [True, False] * len(verbs) + [False, False] * 2, "and nothing else in this process is"
