@@ -1,7 +1,7 @@
 """The visited node's side of an inbox: collects the direct messages of a session from its home."""
 
-# Law 1: the home is asked when the session opens its inbox, when the home logs in or has news, and when the
-#        client has processed a message. One question is open at a time.
+# Law 1: the home is asked when the session arrives, leaves, opens or closes its inbox, when the home logs in
+#        or has news, and when the client has processed a message. One question is open at a time.
 #        A home that must not be linked is asked each POLL seconds, through other nodes.
 # Law 2: messages are kept in memory only. What the client has not processed is sent again by the home.
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 from msgspec.structs import replace
@@ -24,7 +23,8 @@ from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, PeerReply, Replies
-from mesh.kernel.subscribers.facts import SessionAway
+from mesh.kernel.subscribers.collection import Collection
+from mesh.kernel.subscribers.facts import SessionArrived, SessionAway, SessionBack, SessionClosed
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.session import INBOX, Session, inbox_key
 from mesh.kernel.subscribers.session_refusals import elsewhere
@@ -42,32 +42,6 @@ AGAIN = POLL = 1.0  # s until a failed question is repeated, or a home behind a 
 LATER = 30.0  # s until a refused question is repeated
 WITHIN = 5.0  # s for a page
 RUN = 8  # bytes of the id of a run
-
-
-@dataclass(slots=True, eq=False)
-class Collection:
-    """The inbox of a visiting session, until it is closed or the session leaves."""
-
-    session: Session
-    feed: Inbox
-    home: str
-    run: bytes
-    items: CollectedItems = field(default_factory=CollectedItems)
-    asked: AskCollect | None = None  # the open question
-    again_at: float = 0.0
-    is_due: bool = False  # to be asked after the open question
-    is_refused: bool = False  # reported
-
-    def question(self, certificate: Certificate) -> AskCollect:
-        return AskCollect(
-            certificate=certificate,
-            user=self.session.user or "",
-            is_named=self.session.is_named,
-            run=self.run,
-            at=self.items.next,
-            done=self.items.done,
-            is_connected=self.session.conn is not None or self.session.is_redirected,
-        )
 
 
 class Collecting(Component):
@@ -96,13 +70,16 @@ class Collecting(Component):
         return (
             on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),
             on_fact(SessionAway, lambda fact: self._on_away(fact.session)),
+            on_fact(SessionBack, lambda fact: self._on_arrived(fact.session)),
+            on_fact(SessionArrived, lambda fact: self._on_arrived(fact.session)),
+            on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
         )
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskNotify, self._on_notify),)
 
     def figures(self) -> dict[str, int | float]:
-        return {"inboxes_collected": len(self._collections)}
+        return {"inboxes_collected": sum(each.is_open for each in self._collections.values())}
 
     def feeds(self) -> Iterator[Feed]:
         return (each.feed for each in self._collections.values())
@@ -120,13 +97,9 @@ class Collecting(Component):
         if session.name.node == self._context.me.name:
             self._inboxes.open_inbox(session)
             return
-        found = self._collections.get(session.stream)
-        if found is None:
-            home, run = session.name.node or "", self._context.ids(RUN)
-            found = Collection(session, self._make_feed(session), home, run)
-            self._collections[session.stream] = found
-            self._homes[home] += 1
-            session.feeds[INBOX] = found.feed
+        found = self._collection_of(session)
+        found.is_open = True
+        session.feeds[INBOX] = found.feed
         found.feed.connect(self._context.clock.now)
         self._ask_soon(found)
 
@@ -135,19 +108,49 @@ class Collecting(Component):
         if session.name.node == self._context.me.name:
             self._inboxes.close_inbox(session)
             return
-        found = self._collections.pop(session.stream, None)
+        is_here = self._context.visits.is_at(session.stream, self._context.me.uuid)
+        found = self._collections.get(session.stream)
+        if found is None or (is_here and not found.is_open):
+            return
+        self._remove(found)
+        if is_here:
+            self._ask_soon(self._collection_of(session))
+
+    def _on_arrived(self, session: Session) -> None:
+        is_here = self._context.visits.is_at(session.stream, self._context.me.uuid)
+        if is_here and session.name.node != self._context.me.name:
+            self._ask_soon(self._collection_of(session))
+
+    def _collection_of(self, session: Session) -> Collection:
+        """Return the collection of a visiting session, created if necessary."""
+        found = self._collections.get(session.stream)
+        if found is None:
+            home, run = session.name.node or "", self._context.ids(RUN)
+            found = Collection(session, self._make_feed(session), home, run)
+            self._collections[session.stream] = found
+            self._homes[home] += 1
+        return found
+
+    def _on_closed(self, session: Session) -> None:
+        """Report to the home that a session has ended."""
+        found = self._collections.get(session.stream)
         if found is None:
             return
-        self._homes -= Counter([found.home])
-        self._again.pop(found, None)
-        del session.feeds[INBOX]
-        session.drop_slices(found.feed)
-        found.feed.close()
-        self._context.counters.accounts.count_closed(found.feed)
+        self._remove(found)
         if (ready := self._home_of(found)) is not None:
             peer, certificate = ready
             last = replace(found.question(certificate), at=0)
             self._questions.ask_all([peer], last, Collected, lambda replies, missing: None, WITHIN)
+
+    def _remove(self, found: Collection) -> None:
+        session = found.session
+        del self._collections[session.stream]
+        self._homes -= Counter([found.home])
+        self._again.pop(found, None)
+        session.feeds.pop(INBOX, None)
+        session.drop_slices(found.feed)
+        found.feed.close()
+        self._context.counters.accounts.count_closed(found.feed)
 
     def _make_feed(self, session: Session) -> Inbox:
         def send(feed: Feed, slice_: EnvelopeSlice) -> None:

@@ -56,6 +56,13 @@ class SessionClosed(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class SessionArrived(Fact):
+    """A certificate proved that a session which was at another node is at this one."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
 class SessionMoved(Fact):
     """A newer certificate proves that a session is at another node than this one."""
 

@@ -25,7 +25,13 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
-from mesh.kernel.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionMoved
+from mesh.kernel.subscribers.facts import (
+    SessionArrived,
+    SessionAway,
+    SessionBack,
+    SessionClosed,
+    SessionMoved,
+)
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.remote_readers import RemoteReader
 from mesh.kernel.subscribers.session import INBOX, Session
@@ -66,7 +72,8 @@ class RemoteInboxes(Component):
             on_fact(LoggedOut, lambda fact: self._on_logout(fact.peer)),
             on_fact(SessionMoved, lambda fact: self._expect(SessionName.parse(fact.certificate.session))),
             on_fact(SessionAway, lambda fact: self._on_away(fact.session)),
-            on_fact(SessionBack, lambda fact: self._inboxes.expected.forget_session(fact.session.name)),
+            on_fact(SessionBack, lambda fact: self._on_back(fact.session)),
+            on_fact(SessionArrived, lambda fact: self._end_reader_of(fact.session)),
             on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
         )
 
@@ -74,7 +81,7 @@ class RemoteInboxes(Component):
         return (answer(AskCollect, self._on_collect),)
 
     def figures(self) -> dict[str, int | float]:
-        return {"inboxes_remote": len(self._readers)}
+        return {"inboxes_remote": sum(INBOX in reader.feeds for reader in self._readers)}
 
     def on_second(self) -> None:
         oldest = self._context.clock.now - self._context.settings.linger
@@ -104,8 +111,9 @@ class RemoteInboxes(Component):
         if reader is None or (reader.node, reader.run) != (node, ask.run):
             if ask.at > 1:
                 raise LocalError("The messages sent before are no longer known.", code="UNKNOWN_RUN")
-            reader = self._begin(name, ask, node) if ask.at else None
-        elif not ask.at:
+            if ask.at:
+                reader = self._begin(name, ask, node)
+        if reader is not None and reader.node == node and not ask.at:
             self._inboxes.end_reader(reader)
         self._inboxes.expected.forget_session(name)
         if reader is None or not ask.at:
@@ -114,7 +122,7 @@ class RemoteInboxes(Component):
         reader.is_notified = True  # by this reply
         reader.is_relayed, reader.asked_at = bool(ask.visited), self._context.clock.now
         self._settle(reader, ask)
-        self._set_connected(reader, ask.is_connected)
+        self._update(reader, ask)
         self._reply(asked, reader)
 
     # --- relays -----------------------------------------------------------------------------------------
@@ -154,7 +162,8 @@ class RemoteInboxes(Component):
         is_used = local is not None and local.conn is not None and local.stream != stream
         if is_used or (other is not None and other.is_connected and other.stream != stream):
             raise LocalError(f"{name} is open elsewhere.", code="SESSION_IN_USE")
-        self._inboxes.owners.claim_inbox(reader)
+        if ask.is_open:
+            self._inboxes.owners.claim_inbox(reader)
         if local is not None:
             self._inboxes.close_inbox(local)
         if other is not None:
@@ -175,11 +184,12 @@ class RemoteInboxes(Component):
         if feed.position != before:
             self._disk.later("position", feed.key, position_key(feed, feed.position))
 
-    def _set_connected(self, reader: RemoteReader, is_connected: bool) -> None:
-        was_connected, reader.is_connected = reader.is_connected, is_connected
-        if is_connected and not was_connected:
+    def _update(self, reader: RemoteReader, ask: AskCollect) -> None:
+        """Record whether a session is connected, and open its inbox. Raises: LocalError."""
+        was_connected, reader.is_connected = reader.is_connected, ask.is_connected
+        if ask.is_connected and ask.is_open and not (was_connected and INBOX in reader.feeds):
             self._inboxes.open_inbox(reader)
-        elif was_connected and not is_connected:
+        elif was_connected and not ask.is_connected:
             self._disconnect(reader)
 
     def _disconnect(self, reader: RemoteReader) -> None:
@@ -210,6 +220,17 @@ class RemoteInboxes(Component):
     def _on_away(self, session: Session) -> None:
         if session.is_redirected:
             self._expect(session.name)
+
+    def _on_back(self, session: Session) -> None:
+        """Forget where the session was, if another client has it now; otherwise, it must prove its move."""
+        self._inboxes.expected.forget_session(session.name)
+        reader = self._readers.find(session.name)
+        if reader is not None and reader.stream != session.stream:
+            self._inboxes.end_reader(reader)
+
+    def _end_reader_of(self, session: Session) -> None:
+        if (reader := self._readers.find(session.name)) is not None:
+            self._inboxes.end_reader(reader)
 
     def _on_closed(self, session: Session) -> None:
         if not self._context.visits.has_left(session.stream, self._context.me.uuid):

@@ -27,7 +27,7 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.clients import Clients
-from mesh.kernel.subscribers.facts import ResumeChanged, SessionClosed, SessionMoved
+from mesh.kernel.subscribers.facts import ResumeChanged, SessionArrived, SessionClosed, SessionMoved
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, UNKNOWN, Session
 from mesh.kernel.subscribers.session_refusals import copied
@@ -132,6 +132,7 @@ class Visiting(Component):
         received = dict(zip(ask.former, ask.received, strict=False))
         visit = self._visits[session.stream] = Visit(session, certificate, former, received, call=asked)
         session.left_to = b""
+        self._context.facts.publish_fact(SessionArrived(session))
         self._resuming.arrive(session.stream, certificate, former, ask.subscriptions)
         self._context.counters.add_count("visits")
         for peer in self._neighbours.peers.values():

@@ -158,17 +158,19 @@ class AskSettle(Ask, frozen=True, kw_only=True):
 class AskCollect(Carried, frozen=True, kw_only=True):
     """Return direct messages of a session that moved from its home to another node.
 
-    The home keeps each message until the client has processed it. A node that must not link with the home
-    asks a node on the route, about once a second, and that node passes the question on.
+    The home keeps each message until the client has processed it. Without `is_open`, none are returned: the
+    question reports that the session is at the asking node. A node that must not link with the home asks a
+    node on the route, about once a second, and that node passes the question on.
 
     Attributes:
         certificate: Proof that the session is at the node that asked first.
         user: Key of the client at the asking node.
         is_named: Whether the user chose the name of the client.
         run: Random id. With a new one, the home sends all unprocessed messages again, from number 1.
-        at: Number of the first message to return. 0: the session no longer reads its inbox.
+        at: Number of the first message to return. 0: the session has ended.
         done: Number up to which the client has processed all messages.
         is_connected: Whether the client is connected.
+        is_open: Whether the client has opened its inbox.
     """
 
     verb = "collect"
@@ -179,6 +181,7 @@ class AskCollect(Carried, frozen=True, kw_only=True):
     at: Annotated[int, Meta(ge=0)] = 1
     done: Annotated[int, Meta(ge=0)] = 0
     is_connected: bool = True
+    is_open: bool = True
 
 
 class AskNotify(Ask, frozen=True, kw_only=True):

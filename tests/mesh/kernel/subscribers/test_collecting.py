@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.errors import NotConnected
-from mesh.kernel.subscribers.collecting import Collection
+from mesh.kernel.subscribers.collection import Collection
 from mesh.wire.calls import AskCollect
 from mesh.wire.commands import Certificate
 from tests.mesh.kernel.subscribers.moves import CLIENT, Moves
