@@ -102,6 +102,7 @@ class SessionName:
         return f"{site}{node}{slash}client/{self.client}{session}"
 
 
+DEFAULT_NAME = "with a default name"  # in the error for a client whose user chose no name
 OTHERS = "/site/"  # prefix of sessions and addresses of other sites
 CLIENT, ADDRESS, QUEUE = "client", "address", "queue"  # kinds of destinations
 SENDS = "address/"  # the domain of messages to addresses

@@ -15,6 +15,7 @@ from mesh.cli.pub import lines_of
 from mesh.client.destinations import is_pattern
 from mesh.client.sending import Sent
 from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
+from mesh.names import DEFAULT_NAME
 from mesh.remote_names import UNKNOWN
 from mesh.values import Published
 
@@ -128,7 +129,8 @@ def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishR
     """Return the error with its line number (0: none) and, if queuing would help, a hint to do so."""
     if line:
         error.what = f"line {line}: {error.what}"
-    may_wait = isinstance(error, NotConnected | SiteUnreachable | UnknownNode) and UNKNOWN not in error.what
+    may_wait = isinstance(error, NotConnected | SiteUnreachable | UnknownNode)
+    may_wait = may_wait and not any(text in error.what for text in (UNKNOWN, DEFAULT_NAME))
     if may_wait and not force_queuing:
         error.what = error.what.replace("force_queuing=True", "--force-queuing")
         if "--force-queuing" not in error.what:

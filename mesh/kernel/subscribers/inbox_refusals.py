@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from mesh.errors import NotConnected, PublishRefused
-from mesh.names import SessionName
+from mesh.names import DEFAULT_NAME, SessionName
 
 
-def not_connected(to: SessionName, has_other_key: bool, is_expected: bool) -> NotConnected:
+def not_connected(to: SessionName, has_other_key: bool, is_expected: bool, unnamed: str) -> NotConnected:
     """Return the refusal of a message to a session or client that is not connected.
 
-    `is_expected` means that it may be moving, so that a persistent message would wait.
+    `is_expected` means that it may be moving, so that a persistent message would wait. `unnamed` is a
+    connected session of a client with a default name, or "".
     """
     if has_other_key:
         text = f"{to} is connected only with a key other than that of its inbox."
+    elif unnamed:
+        text = f"{to} is connected {DEFAULT_NAME}, which has no inbox."
+        hint = f"Connect the client with client={to.client!r}, or send to its session: {unnamed}."
+        return NotConnected(text, hint=hint)
     elif is_expected:
         text = f"{to} may be moving to another node: only persistent messages wait for it."
         return NotConnected(text, hint="Send with persistent=True or force_queuing=True.")

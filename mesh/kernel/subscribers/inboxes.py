@@ -125,7 +125,8 @@ class Inboxes(Component):
         sessions = self._entitled(to)
         if not sessions:
             if not self._may_wait(to, envelope.flags):
-                raise not_connected(to, bool(self._open_of(to)), self._is_expected(to))
+                unnamed = self.sessions.unnamed_of(to)
+                raise not_connected(to, bool(self._open_of(to)), self._is_expected(to), unnamed)
             self._absent.reserve_space(str(to), envelope, self._feeds)
         copies = self._copies(envelope.without(ONE_SESSION), to, sessions, envelope.flags & ONE_SESSION > 0)
         for name, copy in copies.items():

@@ -94,6 +94,12 @@ class Sessions(Component):
         ours = (s for s in self._of_client.get(name.client, {}).values() if name.node in (None, s.name.node))
         return (s for s in ours if name.session in (None, s.name.session))
 
+    def unnamed_of(self, name: SessionName) -> str:
+        """Return a connected session of a client that has the name only by default, or ""."""
+        ours = [] if name.session is not None else list(self.all_of(name))
+        unnamed = (s.text for s in ours if s.conn is not None)
+        return "" if any(s.is_named for s in ours) else next(unnamed, "")
+
     def of_same_client(self, session: Session) -> Iterator[Session]:
         """Yield the sessions with the key of `session`; if it has none, those of its client without a key."""
         user, client = session.user, session.name.client

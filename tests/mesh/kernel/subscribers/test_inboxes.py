@@ -1,7 +1,12 @@
 """A direct message reaches exactly its receivers, on simulated nodes."""
 
+import asyncio
+
 import pytest
 
+from mesh.cli.send import explained
+from mesh.errors import NotConnected
+from mesh.testing import Mesh
 from tests.mesh.kernel.masters import cluster
 from tests.simulated_client import SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
@@ -258,3 +263,20 @@ def test_a_letter_to_a_client_whose_only_session_never_opens_its_inbox_waits_for
     sent(node, 2)
     joe.close()
     assert read(node, 9) == [b"1", b"2"]
+
+
+def test_a_client_with_a_default_name_has_no_inbox_of_that_name() -> None:
+    async def scenario() -> None:
+        async with Mesh(1) as m, m.connect() as other, m.connect(client="ann") as ann:
+            name = other.name.split("/client/")[1].split("/")[0]
+            with pytest.raises(NotConnected, match="default name, which has no inbox") as found:
+                await ann.send(f"client/{name}", b"1")
+            text = str(explained(found.value, 0, False))
+            assert f"client='{name}'" in text and other.name in text and "queu" not in text
+            async with other.inbox() as inbox:
+                await ann.send(other.name, b"2")
+                assert (await anext(inbox)).content == b"2"
+            with pytest.raises(NotConnected, match="is not connected"):
+                await ann.send("client/nowhere", b"3")
+
+    asyncio.run(scenario())
