@@ -47,6 +47,8 @@ def command(
     """
     if cancel and look:
         raise click.UsageError("Give either --cancel or --look, not both.")
+    if then is not None and not then.strip():
+        raise click.UsageError("--then needs a command.")
     if then and (not clients or cancel or look):
         raise click.UsageError("--then needs --clients, without --cancel and --look.")
     limit = None if wait is None else time.monotonic() + wait
@@ -122,9 +124,9 @@ def _tell(name: str, found: Drain) -> None:
         print_message(f"to end the drain:  mesh drain --cancel --url {at}")
     if found.stay and found.drains:
         queues = ", ".join(map(harmless, found.own))
-        print_message(
-            f"{count(found.stay, 'message')} stay, in queues that exist only at this node: {queues}"
-        )
+        verb = "stays" if found.stay == 1 else "stay"
+        what = f"{count(found.stay, 'message')} {verb}"
+        print_message(f"{what}, in queues that exist only at this node: {queues}")
 
 
 def _tell_left(found: Drain) -> None:

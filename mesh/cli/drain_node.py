@@ -1,5 +1,7 @@
 """`mesh drain --clients`: empties a node, and shows how much is left."""
 
+import os
+import re
 import subprocess
 import sys
 import time
@@ -17,12 +19,13 @@ from mesh.wire.replies import LeftRow, NodeDrained, read_result
 
 PAUSE, SAYS = 0.2, 2.0  # s between two questions, and between two lines
 WIDTH = 30  # characters of the bar
+PLURAL, ONE = re.compile(r"\b(client|message|session)s\b"), r"\1"
 
 
 def bar(left: int, most: int, width: int = WIDTH) -> str:
-    """Return a bar of `width` characters that is full while all of `most` are left, and empty at 0."""
-    full = 0 if left <= 0 else max(1, min(width, round(width * left / max(most, 1))))
-    return f"[{'#' * full}{'.' * (width - full)}]"
+    """Return a bar of `width` characters that is empty while all of `most` are left, and full at 0."""
+    empty = 0 if left <= 0 else max(1, min(width, round(width * left / max(most, 1))))
+    return f"[{'#' * (width - empty)}{'.' * empty}]"
 
 
 def summary(found: NodeDrained) -> str:
@@ -31,12 +34,37 @@ def summary(found: NodeDrained) -> str:
     for row in found.left:
         if row.fate == "moves":
             amounts[row.what] = amounts.get(row.what, 0) + row.count
-    return ", ".join(f"{amount:,} {what}" for what, amount in amounts.items()) or "nothing"
+    return ", ".join(counted(amount, what) for what, amount in amounts.items()) or "nothing"
+
+
+def counted(amount: int, what: str) -> str:
+    """Return an amount of things of a kind, such as "1 client" for 1 and "clients"."""
+    return f"{amount:,} {PLURAL.sub(ONE, what, count=1) if amount == 1 else what}"
 
 
 def moving(found: NodeDrained) -> int:
     """Return how many things still have to move."""
     return sum(row.count for row in found.left if row.fate == "moves")
+
+
+def line(name: str, found: NodeDrained, most: int, columns: int = 0) -> str:
+    """Return the progress of a drain as a line that fits into a terminal; 0 columns: no terminal.
+
+    `most` is the largest number of things that had to move.
+    """
+    left = moving(found)
+    drawn = bar(left, most, min(WIDTH, columns // 4) if columns else WIDTH)
+    text = f"{drawn} {name} [{found.step}]: {harmless(summary(found))} remain{'' if left > 1 else 's'}"
+    # A character in the last column would break the line on some terminals.
+    return text if not columns or len(text) < columns else f"{text[: columns - 2]}…"
+
+
+def _columns() -> int:
+    """Return the width of the terminal on stderr."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 class Progress:
@@ -51,9 +79,9 @@ class Progress:
     def show(self, found: NodeDrained) -> None:
         left, now = moving(found), time.monotonic()
         self._most = max(self._most, left)
-        text = f"{bar(left, self._most)} {self._name} [{found.step}]: {harmless(summary(found))} left"
+        text = line(self._name, found, self._most, _columns() if self._is_terminal else 0)
         if self._is_terminal:
-            click.echo(f"\r\x1b[K{text[:150]}", nl=False, err=True)
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
         elif now >= self._told + SAYS:
             self._told = now
             print_message(text)
@@ -80,7 +108,8 @@ def drain(url: str | None, limit: float | None, then: str, as_json: bool) -> int
             print_message(f"not run, because something is left: {harmless(then)}")
         return 1
     # The user who types the command line is the one whose shell runs it.
-    return subprocess.run(then, shell=True, check=False).returncode if then else 0
+    code = subprocess.run(then, shell=True, check=False).returncode if then else 0
+    return code if code >= 0 else 128 - code  # as a shell reports a signal
 
 
 def ask_node(m: sync.Client, do: str) -> NodeDrained:
@@ -93,8 +122,7 @@ def tell_look(name: str, found: NodeDrained, as_json: bool) -> int:
     if as_json:
         tell_json(to_builtins(found))
     else:
-        print_message(f"{harmless(name)} is being drained with its clients, step: {found.step}")
-        _tell_left(found.left)
+        _tell_state(name, found)
     return 0 if found.is_complete else 1
 
 
@@ -130,15 +158,23 @@ def _tell_end(name: str, found: NodeDrained, as_json: bool) -> None:
     if as_json:
         tell_json(to_builtins(found))
         return
+    _tell_state(name, found)
+    print_message(f"to end the drain:  mesh drain --cancel --url {typed(name)}")
+
+
+def _tell_state(name: str, found: NodeDrained) -> None:
     at = typed(name)
     if found.is_complete:
         print_message(f"{harmless(name)} is empty.  To stop it:  mesh down --url {at}")
+    elif found.step == "done":
+        print_message(
+            f"{harmless(name)} is drained, but not empty.  To retry:  mesh drain --clients --url {at}"
+        )
     else:
-        print_message(f"{harmless(name)} is drained, but not empty:")
+        print_message(f"{harmless(name)} is being drained with its clients, step: {found.step}")
     _tell_left(found.left)
     if any(row.fate == "waits" for row in found.left):
-        print_message("rows that wait are for nodes that are down or absent clients; they stay on disk")
-    print_message(f"to end the drain:  mesh drain --cancel --url {at}")
+        print_message('state "waits": kept on disk, for nodes that are down or clients that are absent')
 
 
 def _tell_left(rows: list[LeftRow]) -> None:

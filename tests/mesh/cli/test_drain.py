@@ -58,10 +58,11 @@ def test_a_start_with_nothing_left_which_ends_it_does_not_end_what_was_asked_for
     assert main(["drain"]) == 0 and node.asked == ["begin", "look", "begin"]
 
 
-def test_what_stays_is_named_and_no_success(given: Given, capsys: Capture) -> None:
-    given(call=Node(Drain(drains=True, stay=2, own=["mine\x1b"])))
+@pytest.mark.parametrize(("stay", "says"), [(1, "1 message stays"), (2, "2 messages stay")])
+def test_what_stays_is_named_and_no_success(stay: int, says: str, given: Given, capsys: Capture) -> None:
+    given(call=Node(Drain(drains=True, stay=stay, own=["mine\x1b"])))
     assert main(["drain"]) == 1
-    assert "2 messages stay, in queues that exist only at this node: mine\\x1b" in capsys.readouterr().err
+    assert f"{says}, in queues that exist only at this node: mine\\x1b" in capsys.readouterr().err
 
 
 def test_it_waits_so_long_and_says_what_for(given: Given, capsys: Capture) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given as example
 from hypothesis import strategies as st
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from mesh.cli import drain_node
-from mesh.cli.drain_node import WIDTH, bar
+from mesh.cli.drain_node import WIDTH, bar, counted, line
 from mesh.cli.main import main
 from mesh.errors import LocalError, MeshTimeout
 from mesh.wire.replies import Drain, LeftRow, NodeDrained
@@ -61,7 +61,7 @@ def test_it_begins_once_waits_and_runs_the_command_whose_exit_code_it_returns(
     assert main(["drain", "--clients", "--then", f"touch {mark}; exit 5"]) == 5
     assert mark.exists() and [do for _, do in node.asked] == ["begin", "look", "look", "look"]
     said = capsys.readouterr().err
-    assert f"[{'#' * WIDTH}] heron [clients]: 3 clients left" in said
+    assert f"[{'.' * WIDTH}] heron [clients]: 3 clients remain\n" in said
     assert "heron is empty" in said and "mesh drain --cancel --url heron" in said
 
 
@@ -111,12 +111,22 @@ def test_another_command_that_ends_the_drain_is_an_error(given: Given, capsys: C
     assert main(["drain", "--clients"]) == 2 and "[DRAIN_CANCELLED]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("answer", "code"), [(MOVING, 1), (EMPTY, 0), (WAITING, 0), (STAYING, 1)])
-def test_to_look_begins_nothing(answer: NodeDrained, code: int, given: Given, capsys: Capture) -> None:
+@pytest.mark.parametrize(
+    ("answer", "code", "says"),
+    [
+        (MOVING, 1, "heron is being drained with its clients, step: clients"),
+        (EMPTY, 0, "heron is empty"),
+        (WAITING, 0, "heron is empty"),
+        (STAYING, 1, "heron is drained, but not empty"),
+    ],
+)
+def test_to_look_begins_nothing(
+    answer: NodeDrained, code: int, says: str, given: Given, capsys: Capture
+) -> None:
     node = Node(answer)
     given(call=node)
     assert main(["drain", "--look"]) == code and node.asked == [("drain", "look")]
-    assert f"step: {answer.step}" in capsys.readouterr().err
+    assert says in capsys.readouterr().err
     assert main(["drain", "--look", "--json"]) == code
     assert json.loads(capsys.readouterr().out) == to_builtins(answer)
 
@@ -155,7 +165,39 @@ def test_a_command_needs_a_drain_with_clients(more: list[str]) -> None:
     assert main(["drain", *clients, *more, "--then", "true"]) == 2
 
 
+@pytest.mark.parametrize("then", ["", " "])
+def test_an_empty_command_is_refused(then: str, capsys: Capture) -> None:
+    assert main(["drain", "--clients", "--then", then]) == 2 and "--then" in capsys.readouterr().err
+
+
+def test_a_command_that_a_signal_ends_has_the_exit_code_of_a_shell(given: Given) -> None:
+    given(call=Node(EMPTY))
+    assert main(["drain", "--clients", "--then", "kill -9 $$"]) == 137
+
+
 @example(st.integers(0, 10**9), st.integers(0, 10**9))
-def test_the_bar_falls_to_nothing(left: int, most: int) -> None:
+def test_the_bar_is_full_only_when_nothing_is_left(left: int, most: int) -> None:
     text = bar(left, most)
-    assert len(text) == WIDTH + 2 and ("#" in text) is (left > 0)
+    assert len(text) == WIDTH + 2 and ("." in text) is (left > 0)
+
+
+def test_a_single_thing_is_named_in_the_singular() -> None:
+    for what, one in (
+        ("clients", "1 client"),
+        ("clients with calls or messages in progress", "1 client with calls or messages in progress"),
+        ("messages of queues", "1 message of queues"),
+        ("sessions that moved", "1 session that moved"),
+    ):
+        assert (counted(1, what), counted(2, what)) == (one, f"2 {what}")
+    single = NodeDrained(drains=True, step="clients", left=[structs.replace(CLIENTS, count=1)])
+    assert line("heron", single, 1).endswith("heron [clients]: 1 client remains")
+
+
+@example(st.integers(20, 200), st.integers(0, 3))
+def test_the_line_fits_into_the_terminal(columns: int, kinds: int) -> None:
+    rows = [CLIENTS, OLD, structs.replace(DOWN, fate="moves")][:kinds]
+    found = NodeDrained(
+        drains=True, step="outbound", left=[structs.replace(row, fate="moves") for row in rows]
+    )
+    text = line("h" * 64, found, 100, columns)
+    assert len(text) < columns and text.startswith("[")
