@@ -31,6 +31,8 @@ def command(
 
     The key is printed. Exit code 1: the topic does not exist.
     """
+    if silent and history_only:
+        raise click.UsageError("Give either --silent or --history-only, not both.")
     with sync.connect(url, **options.limits(timeout)) as m:
         erased = m.erase(key, domain=domain, silent=silent, history_only=history_only)
     if erased:

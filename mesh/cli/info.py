@@ -29,4 +29,6 @@ def command(url: str | None, as_json: bool) -> None:
 
 
 def _shown(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key or 'default'} {each}" for key, each in value.items())
     return plainly(value) if name in DURATIONS else str(value)

@@ -26,6 +26,14 @@ def test_erase_says_by_its_exit_code_that_there_was_nothing(
     assert "in any domain that this node knows. For another domain, give --domain." in said.err
 
 
+def test_two_ways_to_erase_are_refused_with_the_names_of_the_options(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = given(erase=[])
+    assert main(["erase", "k", "--silent", "--history-only"]) == 2 and fake.asked == []
+    assert "either --silent or --history-only" in capsys.readouterr().err
+
+
 Capture = pytest.CaptureFixture[str]
 
 

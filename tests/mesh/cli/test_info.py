@@ -27,3 +27,11 @@ def test_as_json_it_is_the_answer_itself(given: Given, capsys: Capture) -> None:
     given(call=found)
     assert main(["info", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found
+
+
+def test_log_levels_are_shown_as_text(given: Given, capsys: Capture) -> None:
+    found: Any = msgspec.to_builtins(info()) | {"log": {"": "info", "mesh.links": "debug"}}
+    given(call=found)
+    assert main(["info"]) == 0
+    rows = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert ["log", "default info, mesh.links debug"] in [[cell.strip() for cell in row] for row in rows]
