@@ -7,6 +7,7 @@ from mesh.discovery.advertised import completed
 from mesh.errors import BadConfig
 
 LONGEST = 300  # characters of an address
+BROADCAST = ipaddress.ip_address("255.255.255.255")
 _ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
 _DIALABLE = re.compile(r"tcp://(?:\[([0-9A-Fa-f:.]+)(?:%[\w.-]{1,15})?\]|([0-9.]+)):([0-9]{1,5})")
 
@@ -42,11 +43,19 @@ def is_dialable(address: str) -> bool:
 
 def check_advertised(text: str) -> str:
     """Return the setting node.advertise, IP or IP:PORT, if others can dial it. Raises: BadConfig."""
-    if not is_dialable(completed(text, "1")):
+    address = completed(text, "1")
+    if not is_dialable(address) or _is_of_many(address):
         what = f"{text[:80]!r} is not an address that other nodes can dial."
         hint = "Write the IP address of this machine, or of the host or router in front of it: 10.0.0.5, or "
         raise BadConfig(what, hint=f"{hint}203.0.113.7:7710 for a forwarded port.")
     return text
+
+
+def _is_of_many(address: str) -> bool:
+    """Return whether a dialable address is for several receivers: multicast or broadcast."""
+    found = _DIALABLE.fullmatch(address)
+    ip = ipaddress.ip_address(found[1] or found[2]) if found else None
+    return ip is not None and (ip.is_multicast or ip == BROADCAST)
 
 
 def is_node_address(address: str) -> bool:

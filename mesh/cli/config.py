@@ -16,6 +16,7 @@ from mesh.cli.properties import property_settings
 from mesh.cli.settings import counted, described, shown
 from mesh.cli.table import tell_table
 from mesh.config import load, settings
+from mesh.config.nodes import NodeRecord
 from mesh.config.schema import schema as schema_of_a_file
 from mesh.config.source import Setting
 from mesh.mapping.checking import has_unruled, in_vain, without_effect
@@ -74,8 +75,17 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
 
 
 def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
-    """Yield a line, with the place, for each part of a rule that has no effect."""
-    name = next(setting.value for setting in found if setting.name == "node.id")
+    """Yield a line, with the place, for each part of a rule or node that has no effect."""
+    named = {setting.name: setting for setting in found}
+    name, most, clients = (
+        named[each].value for each in ("node.id", "limits.connections", "node.max_connections")
+    )
+    if clients is not None and clients > most:
+        what = f"{clients:,} is more than limits.connections, so TCP ends at {most:,}"
+        yield f"{named['node.max_connections'].origin}: node.max_connections: {what}"
+    for setting in found:
+        if isinstance(setting.value, NodeRecord) and setting.value.disconnect and setting.value.name == name:
+            yield f"{setting.origin}: disconnect has an effect only in the files of other nodes"
     placed = [setting for setting in found if isinstance(setting.value, Rule)]
     rules = [setting.value for setting in placed]
     for number, (setting, rule) in enumerate(zip(placed, rules, strict=True)):

@@ -39,7 +39,8 @@ def described(setting: Setting) -> dict[str, Any]:
     if isinstance(value, NodeRecord):
         others = {"others": list(value.others)} if value.others else {}
         times = {"ping": None, **value.times}
-        value = {"address": value.address, **others, **times, "passwd": value.passwd and SECRET}
+        drops = {"disconnect": True} if value.disconnect else {}
+        value = {"address": value.address, **others, **times, **drops, "passwd": value.passwd and SECRET}
     elif isinstance(value, Rule):
         value = {key: part for key, part in asdict(value).items() if key != "node"}
     elif isinstance(value, OwnStrategy):
@@ -64,7 +65,8 @@ def shown(setting: Setting) -> str:
         also = "".join(f" · or {each}" for each in value.others)
         address = f"address {value.address}{also}" if value.address else "no address"
         times = "".join(f" · {name} {seconds:g} s" for name, seconds in value.times.items())
-        return address + times + (f" · passwd {SECRET}" if value.passwd else "")
+        drops = " · disconnect true" if value.disconnect else ""
+        return address + times + drops + (f" · passwd {SECRET}" if value.passwd else "")
     if isinstance(value, Rule):
         return " · ".join(clauses(value))
     if isinstance(value, OwnStrategy):

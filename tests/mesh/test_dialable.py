@@ -42,7 +42,23 @@ def test_the_setting_is_an_ip_address_with_or_without_a_port(text: str) -> None:
     assert check_advertised(text) == text
 
 
-@each("text", ["", "*", "0.0.0.0", "::", "nas.example.com", "10.0.0.5:0", "10.0.0.5:99999", "nan", "x" * 999])
+@each(
+    "text",
+    [
+        "",
+        "*",
+        "0.0.0.0",
+        "::",
+        "nas.example.com",
+        "10.0.0.5:0",
+        "10.0.0.5:99999",
+        "224.0.0.1",
+        "ff02::1",
+        "255.255.255.255",
+        "nan",
+        "x" * 999,
+    ],
+)
 def test_any_other_setting_is_refused_with_the_form_to_write(text: str) -> None:
     with pytest.raises(BadConfig) as error:
         check_advertised(text)

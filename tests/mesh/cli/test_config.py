@@ -271,3 +271,27 @@ def test_the_schema_is_a_document_for_editors(capsys: pytest.CaptureFixture[str]
     assert main(["config", "schema"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["properties"]["limits"]["properties"]["sessions"]["default"] == 16384
+
+
+def test_disconnect_is_shown_and_that_of_the_node_itself_has_no_effect(
+    alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = "[nodes.heron]\ndisconnect = true\n[nodes.stork]\ndisconnect = true\n"
+    (alone / "mesh.toml").write_text(f'[node]\nid = "heron"\n{nodes}')
+    assert main(["config", "check"]) == 0
+    said = capsys.readouterr()
+    assert "no address · disconnect true" in said.out
+    assert "mesh.toml:3: disconnect has an effect only in the files of other nodes" in said.err
+    assert "stork" not in said.err
+    assert main(["config", "check", "--json"]) == 0
+    told = {each["name"]: each["value"] for each in json.loads(capsys.readouterr().out)["settings"]}
+    assert told["nodes.stork"]["disconnect"] is True
+
+
+@pytest.mark.parametrize("most", [4096, 4097])
+def test_more_connections_of_clients_than_the_node_accepts_are_noted(
+    most: int, alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (alone / "mesh.toml").write_text(f"[node]\nmax_connections = {most}\n")
+    assert main(["config", "check"]) == 0
+    assert ("mesh.toml:2: node.max_connections: 4,097" in capsys.readouterr().err) is (most > 4096)
