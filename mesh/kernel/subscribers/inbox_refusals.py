@@ -6,12 +6,18 @@ from mesh.errors import NotConnected, PublishRefused
 from mesh.names import DEFAULT_NAME, SessionName
 
 
-def not_connected(to: SessionName, has_other_key: bool, is_expected: bool, unnamed: str) -> NotConnected:
+def not_connected(
+    to: SessionName, visitor: SessionName | None, unnamed: str, has_other_key: bool, is_expected: bool
+) -> NotConnected:
     """Return the refusal of a message to a session or client that is not connected.
 
-    `is_expected` means that it may be moving, so that a persistent message would wait. `unnamed` is a
-    connected session of a client with a default name, or "".
+    `visitor` is the name of such a client of another node that is connected here, and `unnamed` a connected
+    session of a client with a default name, or "". `is_expected` means that the addressee may be moving, so
+    that a persistent message would wait.
     """
+    if visitor is not None:
+        text = f"{to} is not connected; {visitor} is, and keeps the node of its name when it moves."
+        return NotConnected(text, hint=f"Send to {visitor}.")
     if has_other_key:
         text = f"{to} is connected only with a key other than that of its inbox."
     elif unnamed:

@@ -125,8 +125,9 @@ class Inboxes(Component):
         sessions = self._entitled(to)
         if not sessions:
             if not self._may_wait(to, envelope.flags):
-                unnamed = self.sessions.unnamed_of(to)
-                raise not_connected(to, bool(self._open_of(to)), self._is_expected(to), unnamed)
+                visitor, unnamed = self.sessions.visitor_of(to), self.sessions.unnamed_of(to)
+                has_other_key = bool(self._open_of(to))
+                raise not_connected(to, visitor, unnamed, has_other_key, self._is_expected(to))
             self._absent.reserve_space(str(to), envelope, self._feeds)
         copies = self._copies(envelope.without(ONE_SESSION), to, sessions, envelope.flags & ONE_SESSION > 0)
         for name, copy in copies.items():

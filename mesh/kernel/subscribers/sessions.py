@@ -71,6 +71,13 @@ class Sessions(Component):
         """Return the session of that name, connected or not, or `None`."""
         return self._names.get(str(name))
 
+    def visitor_of(self, name: SessionName) -> SessionName | None:
+        """Return that session or client with the node of its name, if it visits this node, else `None`."""
+        ours = [each for each in self._of_client.get(name.client, {}).values() if each.conn is not None]
+        wanted = [each.name for each in ours if name.session in (None, each.name.session)]
+        found = next((each for each in wanted if each.node != self._context.me.name), None)
+        return found and name.at(found.node or "")
+
     def is_elsewhere(self, name: SessionName, stream: bytes) -> bool:
         """Return whether a session of this node is used at another node, by another client than `stream`."""
         reader = self.remote.find(name)
