@@ -48,7 +48,10 @@ class OwedLog(Component):
             if (owed := feed.pending - newer) > 0:
                 fate = Fate.MOVES if self._nodes.is_alive(name) else Fate.WAITS
                 yield Left(Step.LOG, "messages of the log", owed, fate, name)
-        if unread := sum(feed.pending for feed in self._inboxes.feeds()):
-            yield Left(
-                Step.LOG, "direct messages", unread, Fate.WAITS, why="their clients have not read them"
-            )
+        unread = {True: 0, False: 0}  # by whether a client reads the inbox
+        for feed in self._inboxes.feeds():
+            unread[feed.connected] += feed.pending
+        kept = f"their clients are away; persistent ones stay on the disk of {self._context.me.name}"
+        for is_read, why in ((True, "their clients have not read them"), (False, kept)):
+            if unread[is_read]:
+                yield Left(Step.LOG, "direct messages", unread[is_read], Fate.WAITS, why=why)

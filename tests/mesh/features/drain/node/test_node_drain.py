@@ -272,6 +272,29 @@ def test_what_a_node_that_is_down_is_owed_of_the_log_is_named() -> None:
     play(scenario)
 
 
+def test_direct_messages_are_named_by_whether_their_clients_are_away() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("stork", client="pub") as pub, it.m.connect("heron", client="joe") as joe:
+            async with joe.inbox():
+                await pub.send("/node/heron/client/ann", b"1", persistent=True, force_queuing=True)
+                await pub.send(
+                    [joe.name, "/node/heron/client/bob"], b"2", persistent=True, force_queuing=True
+                )
+                found = await it.drained("heron")
+        left = {row.why: (row.what, row.count, row.fate) for row in found.left}
+        assert left == {
+            "their clients have not read them": ("direct messages", 1, "waits"),
+            "their clients are away; persistent ones stay on the disk of heron": (
+                "direct messages",
+                2,
+                "waits",
+            ),
+        }
+        assert found.is_complete
+
+    play(scenario)
+
+
 def test_messages_of_queues_of_the_node_alone_stay_and_are_named() -> None:
     async def scenario(it: Emptied) -> None:
         async with it.m.connect("heron", client="joe") as joe:
