@@ -10,7 +10,7 @@ The home sends the slices of an inbox as numbered items, page by page. The visit
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import islice
 
 from mesh.errors import RemoteError
@@ -65,7 +65,7 @@ class CollectedItems:
         """The number up to which the client has processed all items."""
         return next(iter(self._open), self.next) - 1
 
-    def take_page(self, first: int, count: int) -> Iterable[int]:
+    def take_page(self, first: int, count: int) -> Sequence[int]:
         """Count a page, and return the numbers of its items. Raises: RemoteError if it is out of place."""
         if count and first != self.next:
             text = f"a page of an inbox begins with item {first} instead of {self.next}"

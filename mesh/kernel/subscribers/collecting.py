@@ -288,14 +288,8 @@ class Collecting(Component):
 
     def _take_page(self, found: Collection, reply: PeerReply[Collected]) -> None:
         """Offer a page to the client. Raises: RemoteError for a page that no correct home sends."""
-        value, envelopes = reply.value, [envelope for envelope, _ in reply.found]
-        homes = [home for _, (*_, home) in reply.found]
-        names = (found.session.text, str(found.session.name.of_all_sessions()))
-        if len(value.gaps) != len(envelopes) or any(envelope.to not in names for envelope in envelopes):
-            raise RemoteError("a page of an inbox is malformed", code="MALFORMED")
-        numbers = found.items.take_page(value.first, len(envelopes))
-        found.is_refused = False
-        for number, gap, home, envelope in zip(numbers, value.gaps, homes, envelopes, strict=True):
+        numbers = found.take_page(reply)
+        for number, gap, (envelope, (*_, home)) in zip(numbers, reply.value.gaps, reply.found, strict=True):
             self._offer(found, home, number, gap, envelope)
 
     def _offer(self, found: Collection, home: bytes, number: int, gap: int, envelope: Envelope) -> None:

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence, Set
-from dataclasses import dataclass, field
 from functools import partial
 
 from mesh.errors import LocalError, RemoteError
@@ -31,6 +30,7 @@ from mesh.kernel.subscribers.facts import ResumeChanged, SessionArrived, Session
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, UNKNOWN, Session
 from mesh.kernel.subscribers.session_refusals import copied
+from mesh.kernel.subscribers.visit import Visit
 from mesh.kernel.subscribers.visit_rows import VisitRows
 from mesh.routing.aside import drop_master
 from mesh.routing.log import position_key
@@ -43,20 +43,6 @@ from mesh.wire.replies import ReplyValue, SessionReleased
 
 AGAIN = 1.0  # s until a failed release is repeated
 WITHIN = 5.0  # s for a release
-
-
-@dataclass(slots=True, eq=False)
-class Visit:
-    """A session that came from other nodes, until these are released."""
-
-    session: Session
-    certificate: Certificate
-    former: dict[bytes, set[bytes]]  # by node: masters for which it is released
-    received: dict[bytes, Counts]  # by node: items of each subscription that the client has
-    reported: set[bytes] = field(default_factory=set)  # former nodes whose gap is known
-    asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
-    again_at: float = 0.0
-    call: IncomingCall[AskAttach] | None = None  # answered when all are released
 
 
 class Visiting(Component):

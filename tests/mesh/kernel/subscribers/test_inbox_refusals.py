@@ -30,10 +30,10 @@ def test_at_a_visited_node_a_refusal_names_the_spelling_that_works(play: Any, no
 
 
 def test_the_text_and_the_hint_say_why() -> None:
-    plain = not_connected(JOE, None, False, False)
+    plain = not_connected(JOE, None, "", False, False)
     assert plain.what == "/node/stork/client/joe is not connected."
-    assert "key other than" in not_connected(JOE, None, True, False).what
-    assert "persistent=True" in not_connected(JOE, None, False, True).hint
+    assert "key other than" in not_connected(JOE, None, "", True, False).what
+    assert "persistent=True" in not_connected(JOE, None, "", False, True).hint
     assert "inbox of joe is full: 1,000 bytes" in full("joe", 1000, 1, 10, "").what
     assert "inboxes of stork are full" in full("joe", 1000, 1, 10, "stork").what
     assert "1,000 bytes do not fit" in full("joe", 0, 1000, 10, "").what

@@ -1,0 +1,25 @@
+"""The state of a visit at the visited node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mesh.kernel.context.incoming_call import IncomingCall
+from mesh.kernel.subscribers.session import Session
+from mesh.wire.calls import AskAttach
+from mesh.wire.calls.sessions import Counts
+from mesh.wire.commands import Certificate
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """A session that came from other nodes, until these are released."""
+
+    session: Session
+    certificate: Certificate
+    former: dict[bytes, set[bytes]]  # by node: masters for which it is released
+    received: dict[bytes, Counts]  # by node: items of each subscription that the client has
+    reported: set[bytes] = field(default_factory=set)  # former nodes whose gap is known
+    asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
+    again_at: float = 0.0
+    call: IncomingCall[AskAttach] | None = None  # answered when all are released
