@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from mesh.errors import MeshError
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.dispatch_tables import DispatchTables
@@ -24,6 +26,7 @@ from mesh.printable import harmless
 from mesh.routing.visits import Visits
 from mesh.values import Hop
 from mesh.wire.commands import Introduction, Refuse
+from mesh.wire.envelope import Envelope
 from mesh.wire.replies import ViewRow
 
 PROCESS = 16  # bytes
@@ -115,3 +118,8 @@ class NodeContext:
 
     def hop(self, stratum: int) -> Hop:
         return Hop(self.me.name, stratum, self.clock.believed)
+
+    def relayed(self, envelope: Envelope) -> Envelope:
+        """Return an envelope of another master with this node on its route."""
+        far = envelope.route[-1].stratum + 1 if envelope.route else 1
+        return replace(envelope, route=(*envelope.route, self.hop(far)))

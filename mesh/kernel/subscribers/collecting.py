@@ -1,8 +1,8 @@
 """The visited node's side of an inbox: collects the direct messages of a session from its home."""
 
 # Law 1: the home is asked when the session arrives, leaves, opens or closes its inbox, when the home logs in
-#        or has news, and when the client has processed a message. One question is open at a time.
-#        A home that must not be linked is asked each POLL seconds, through other nodes.
+#        or has news, and when the client has processed a message; each POLL s if it must not be linked. One
+#        question is open at a time.
 # Law 2: messages are kept in memory only. What the client has not processed is sent again by the home.
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from mesh.wire.commands import Certificate
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Collected, ReplyValue
 
-AGAIN = POLL = 1.0  # s until a failed question is repeated, or a home behind a relay is asked again
-LATER = 30.0  # s until a refused question is repeated
+AGAIN, LATER = 1.0, 30.0  # s until a failed, or a refused question is repeated
+POLL = 1.0  # s until a home behind a relay is asked again
 WITHIN = 5.0  # s for a page
 RUN = 8  # bytes of the id of a run
 
@@ -263,8 +263,7 @@ class Collecting(Component):
             self._retry(found, POLL)  # a relay passes no notice on
 
     def _retry(self, found: Collection, after: float) -> None:
-        found.again_at = self._context.clock.now + after
-        self._again[found] = None
+        found.again_at, self._again[found] = self._context.clock.now + after, None
 
     def _on_refused(self, found: Collection, code: str) -> None:
         """Begin anew, or ask again later: a home of an earlier release at its next login.
@@ -293,9 +292,8 @@ class Collecting(Component):
             self._offer(found, home, number, gap, envelope)
 
     def _offer(self, found: Collection, home: bytes, number: int, gap: int, envelope: Envelope) -> None:
-        far = envelope.route[-1].stratum + 1 if envelope.route else 1
-        envelope = replace(envelope, route=(*envelope.route, self._context.hop(far)))
-        stored = StoredEnvelope(envelope, number, home, source=found.run, owed=1, is_late=True)
+        relayed = self._context.relayed(envelope)
+        stored = StoredEnvelope(relayed, number, home, source=found.run, owed=1, is_late=True)
         self._context.counters.add_count("collected_messages", envelope.count)
         if gap:
             found.feed.missed(gap)

@@ -119,9 +119,8 @@ class ItemArrivals:
                 call()
 
     def _relay_refilled(self, stored: StoredEnvelope) -> None:
-        far = stored.envelope.route[-1].stratum + 1 if stored.envelope.route else 1
         self._context.clock.observe_timestamp(stored.envelope)
-        stored.envelope = replace(stored.envelope, route=(*stored.envelope.route, self._context.hop(far)))
+        stored.envelope = self._context.relayed(stored.envelope)
         self._received[stored.master] = max(stored.position, self._received.get(stored.master, 0))
         stored.is_late = self._is_behind(stored)
         self._router.relay(stored)

@@ -218,8 +218,7 @@ class Pulls:
         is_own = pull.master == self._context.me.uuid
         if not is_own:
             self._context.clock.observe_timestamp(envelope)
-            far = envelope.route[-1].stratum + 1 if envelope.route else 1
-            envelope = replace(envelope, route=(*envelope.route, self._context.hop(far)))
+            envelope = self._context.relayed(envelope)
         stored = StoredEnvelope(envelope, position, pull.master, source=pull.id, owed=1)
         pull.open[position] = None
         self._context.counters.add_count("resumed_messages", envelope.count)

@@ -133,13 +133,10 @@ class RefillSource(Component):
             asked.fail(LocalError("The next hop refused to refill.", code=code))
             return
         page = reply.value
-        found = zip(page.positions, (self._passed(envelope) for envelope, _ in reply.found), strict=False)
+        found = zip(
+            page.positions, (self._context.relayed(envelope) for envelope, _ in reply.found), strict=False
+        )
         self._answer(asked, page.master, page.end, page.next, self._wanted(asked.who, found))
-
-    def _passed(self, envelope: Envelope) -> Envelope:
-        """Return the envelope with this node on its route, as for an item."""
-        far = envelope.route[-1].stratum + 1 if envelope.route else 1
-        return msgspec.structs.replace(envelope, route=(*envelope.route, self._context.hop(far)))
 
     def _wanted(self, peer: Peer, found: Iterator[tuple[int, Envelope]]) -> list[tuple[int, Envelope]]:
         cut = ((position, self._part(peer, envelope)) for position, envelope in found)

@@ -38,7 +38,6 @@ from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.names import SessionName
 from mesh.routing.log import position_key
 from mesh.wire.calls import AskCollect, AskNotify
-from mesh.wire.envelope import Envelope
 from mesh.wire.limits import HOPS
 from mesh.wire.replies import Collected, ReplyValue
 
@@ -145,12 +144,7 @@ class RemoteInboxes(Component):
             code = reply.code if reply is not None else "UNKNOWN_NODE"
             asked.fail(LocalError("The next hop did not return the messages.", code=code))
         else:
-            asked.reply(reply.value, [self._passed(envelope) for envelope, _ in reply.found])
-
-    def _passed(self, envelope: Envelope) -> Envelope:
-        """Return the envelope with this node on its route, as for an item."""
-        far = envelope.route[-1].stratum + 1 if envelope.route else 1
-        return replace(envelope, route=(*envelope.route, self._context.hop(far)))
+            asked.reply(reply.value, [self._context.relayed(envelope) for envelope, _ in reply.found])
 
     # --- the home ---------------------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ class NodeDrain(Component):
             self._context.clock.wake(self._next)
 
     def _is_free(self) -> bool:
-        """Return whether nothing is left but what waits for others."""
+        """Return whether nothing is left, except messages that wait for other nodes."""
         return all(left.fate is Fate.WAITS for left in self._context.face.remains())
 
     def _progress(self) -> NodeDrained:

@@ -24,6 +24,7 @@ class Stage:
     def __init__(self, merges: bool = False, relays_on: bool = False, is_owed: bool = True) -> None:
         self.context, self.router, self.settling = Mock(), Mock(), Mock(merges=merges, acking={})
         self.context.hop.side_effect = lambda stratum: Hop("me", stratum, 1)
+        self.context.relayed.side_effect = lambda envelope: envelope
         self.router.relays.plan.return_value = [1] if relays_on else []
         self.peers: dict[str, Any] = {}
         for name in "ab":

@@ -26,7 +26,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.context: Any = Mock()
-        self.context.out.outlets, self.context.hop = {}, lambda stratum: ()
+        self.context.out.outlets, self.context.relayed = {}, lambda envelope: envelope
         self.context.me.uuid, self.context.clock.now = ME, 100.0
         self.logs = Mock(ask=self.asked, name_of=lambda master: "heron", is_reachable=lambda master: True)
         self.questions: list[tuple[AskResume, Callable[[Answer], None]]] = []
