@@ -114,7 +114,7 @@ class ClientCore:
         if self.line.hears(key):
             self.line.moved = now
 
-    def on_disconnected(self, now: float, key: int, why: str = "disconnected") -> None:
+    def on_disconnected(self, now: float, key: int, why: str = "the connection was lost") -> None:
         self.context.set_time(now)
         if key == self.line.key:
             self.line.lose(why)

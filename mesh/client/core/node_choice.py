@@ -266,5 +266,12 @@ class NodeChoice:
         return NodeNotFound(what, hint=hint)
 
     def _listed(self, texts: Iterable[str]) -> str:
-        said = (f"{text or 'the default node'}: {self._reasons[text].what.rstrip('.')}" for text in texts)
-        return "; ".join(said) + "."
+        return (
+            "; ".join(_placed(text or "the default node", self._reasons[text].what) for text in texts) + "."
+        )
+
+
+def _placed(place: str, what: str) -> str:
+    """Return the reason for a place, which is not repeated if the reason begins with it."""
+    reason = what.rstrip(".")
+    return reason if reason.startswith(place) else f"{place}: {reason}"

@@ -28,7 +28,8 @@ PATIENCE = 5.0  # s for a handshake
 LATE = 1.0  # s of delay that indicate a blocked loop
 STEADY = 10.0  # s after which a connection counts as stable
 REDIAL_MAX = 2.0  # s between attempts, at most
-SILENT = "silent"  # reason of a lost connection
+SILENT = f"no sign of life for {SILENCE:g} s"  # reason of a lost connection
+ENDS = {"stopping": "the node stops", "replaced": "another connection replaces this one"}  # by reason of BYE
 DRAINING, NO_BYE = "draining", c.Bye()  # a node that drains sends its clients to other nodes
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands about the connection
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
@@ -229,7 +230,7 @@ class NodeConnection:
             self.choice.on_lost(self._context.now, bye.reason == DRAINING, bye.forward)
             if self._context.now - self._entered > STEADY:
                 self._strikes = 0
-            self._context.do(Report("disconnected", why))
+            self._context.do(Report("disconnected", f"{self.home}: {why}"))
             self._absence.start_reports(self._heard)
         self._search_again()
 
@@ -257,9 +258,9 @@ class NodeConnection:
             case c.Refuse():
                 self._on_refused(command, f"{self.address} refused")
             case c.Who():
-                self.lose("the connection to the node was lost")
+                self.lose("the node does not know this connection")
             case c.Bye():
-                self.lose("the connection to the node was lost", command)
+                self.lose(ENDS.get(command.reason, "the node closed the connection"), command)
             case _:
                 raise RemoteError(
                     f"the node sent {type(command).__name__}, which connected clients do not accept"

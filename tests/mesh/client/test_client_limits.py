@@ -332,7 +332,7 @@ def test_the_log_names_session_node_and_what_happened(caplog: pytest.LogCaptureF
     me = "/node/heron/client/joe/session/1 at heron"
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", f"{me}: connected"),
-        ("INFO", f"{me}: disconnected: the connection to the node was lost"),
+        ("INFO", f"{me}: disconnected: heron: the node closed the connection"),
         ("INFO", f"{me}: connected"),
         ("WARNING", f"{me}: gap: dropped 7 messages of a/#: {DROPPED}"),
     ]

@@ -63,7 +63,7 @@ async def test_a_client_tells_what_befell_it_from_the_call_on(it: Wired) -> None
     await it.lose()
     await it.client.close(drain=False)
     assert [(event.kind, event.text) async for event in events] == [
-        ("disconnected", "the connection to the node was lost"),
+        ("disconnected", "heron: the node closed the connection"),
         ("connected", WELCOME.session),
     ]
     assert [event async for event in it.client.events()] == []

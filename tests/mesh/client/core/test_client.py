@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.core.effects import CloseConnection, DialNode, Find, SendCommand
 from mesh.client.core.intake import Terms
-from mesh.client.core.node_connection import SILENCE
+from mesh.client.core.node_connection import SILENCE, SILENT
 from mesh.errors import Closed
 from mesh.wire import commands as c
 from tests.mesh.client.core.benches import CoreBench, result
@@ -83,7 +83,7 @@ def test_what_cannot_be_read_ends_the_connection_and_what_comes_by_an_old_one_do
     assert bench.core.line.is_up
     bench.core.on_disconnected(bench.context.now, 1, "no command")
     bench.wait()
-    assert bench.told() == [("disconnected", "no command")] and bench.done[0] == CloseConnection(1)
+    assert bench.told() == [("disconnected", "heron: no command")] and bench.done[0] == CloseConnection(1)
 
 
 def test_a_node_that_asks_whether_it_is_there_is_answered() -> None:
@@ -134,4 +134,6 @@ def test_trial_B2_a_node_of_which_pieces_come_is_not_silent() -> None:
     for _ in range(4):
         bench.wait(SILENCE / 2)
         bench.core.on_piece(bench.context.now, bench.core.line.key + 1)
-    assert bench.told() == [("disconnected", "silent")], "pieces on another connection are no sign of life"
+    assert bench.told() == [("disconnected", f"heron: {SILENT}")], (
+        "pieces on another connection are no sign of life"
+    )

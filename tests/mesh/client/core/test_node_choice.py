@@ -200,6 +200,18 @@ def test_a_connect_is_over_when_no_named_node_can_accept_the_client() -> None:
     assert "heron: it is not there; stork: it is not there." in error.what
 
 
+def test_an_address_in_a_reason_is_not_repeated() -> None:
+    places = ("tcp://127.0.0.1:9", "tcp://127.0.0.1:8")
+    choice = chosen(*places)
+    choice.begin(0.0)
+    for place in places:
+        choice.on_failed(NodeNotFound(f"{place} accepted no connection."))
+        choice.next_step(0.0, 1.0)
+    error = choice.summary()
+    assert error is not None
+    assert error.what.count(places[0]) == error.what.count(places[1]) == 1
+
+
 def test_a_failure_that_may_pass_keeps_the_connect_going() -> None:
     choice = chosen("heron", "stork")
     choice.begin(0.0)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mesh.client import operating
 from mesh.client.access import Access
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
-from mesh.client.core.node_connection import PATIENCE, PING, REDIAL_MAX, SILENCE, STEADY
+from mesh.client.core.node_connection import PATIENCE, PING, REDIAL_MAX, SILENCE, SILENT, STEADY
 from mesh.errors import Closed, KeysRefused, NodeNotFound, Refused, RemoteError
 from mesh.proof import prove, stream_text
 from mesh.security.signing import verify
@@ -247,7 +247,7 @@ def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: b
     assert bench.line.is_up
     if answers:
         bench.hear_pong()
-    lost = [CloseConnection(1), Report("disconnected", "silent")]
+    lost = [CloseConnection(1), Report("disconnected", f"heron: {SILENT}")]
     assert (bench.wait(PING)[:2] == lost) is not answers
     assert bench.line.is_up is answers
 
@@ -280,7 +280,7 @@ def test_a_node_that_is_silent_is_lost_and_dialled_anew() -> None:
     bench.up()
     bench.wait(SILENCE)
     assert bench.line.is_up
-    assert bench.wait(PING) == [CloseConnection(1), Report("disconnected", "silent")]
+    assert bench.wait(PING) == [CloseConnection(1), Report("disconnected", f"heron: {SILENT}")]
     assert not bench.line.is_up and not bench.line.send_command(c.Pong(1))
     assert bench.wait(REDIAL_MAX) == [Find()]
 
@@ -339,12 +339,20 @@ def test_that_a_reader_is_too_slow_is_no_objection_to_what_was_said() -> None:
     assert not bench.objections and not bench.line.is_up
 
 
-@pytest.mark.parametrize("farewell", [c.Bye("it goes"), c.Who()], ids=("bye", "who"))
-def test_a_node_that_goes_away_is_dialled_anew(farewell: c.Command) -> None:
+@pytest.mark.parametrize(
+    ("farewell", "why"),
+    [
+        (c.Bye("it goes"), "the node closed the connection"),
+        (c.Bye("stopping"), "the node stops"),
+        (c.Who(), "the node does not know this connection"),
+    ],
+    ids=("bye", "stopping", "who"),
+)
+def test_a_node_that_goes_away_is_dialled_anew(farewell: c.Command, why: str) -> None:
     bench = LineBench()
     bench.up()
     bench.hear(farewell)
-    assert bench.told() == [("disconnected", "the connection to the node was lost")]
+    assert bench.told() == [("disconnected", f"heron: {why}")]
     bench.wait(REDIAL_MAX)
     assert bench.done[-1] == Find()
 
