@@ -48,12 +48,14 @@ def read_list(cluster: str, environ: Mapping[str, str]) -> list[KnownNode]:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
-            raise ValueError(f"it has more than {LARGEST:,} bytes")
+            raise DamagedList(f"{path} is ignored: the file has more than {LARGEST:,} bytes")
         return usable(msgspec.json.decode(content, type=list[KnownNode]))
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as error:
-        raise DamagedList(f"{path} is ignored: {error}") from error
+    except OSError as error:
+        raise DamagedList(f"{path} is ignored: {_reason(error)}") from error
+    except ValueError as error:
+        raise DamagedList(f"{path} is ignored: the content is not a list of nodes") from error
 
 
 def save_list(
@@ -115,7 +117,16 @@ class NodeList:
         try:
             save_list(cluster, nodes, has_own, self._way.environ, wall)
         except (MeshError, OSError) as error:
-            report(KIND, f"the list of nodes was not saved: {error}")
+            report(KIND, f"the list of nodes was not saved: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file cannot be used, without the number of the error."""
+    if not isinstance(error, OSError):
+        return str(error)
+    if isinstance(error, IsADirectoryError):
+        return "a directory has the name of the file"
+    return (error.strerror or str(error)).lower()
 
 
 def _age(path: Path) -> float:

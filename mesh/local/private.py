@@ -154,7 +154,11 @@ def write_private(path: Path, content: bytes, *, durable: bool) -> None:
         file.flush()
         if durable:
             os.fsync(handle)
-    os.replace(temporary, path)
+    try:
+        os.replace(temporary, path)
+    except OSError:  # such as a directory of that name
+        temporary.unlink(missing_ok=True)
+        raise
     if durable:
         sync_directory(path.parent)
 

@@ -136,3 +136,26 @@ def test_the_list_keeps_the_nodes_used_last_and_the_later_time() -> None:
     found = merged(many, news)
     assert len(found) == KEPT and found[0].name == "new"
     assert next(node for node in found if node.name == "n5") == KnownNode("n5", ("tcp://10.0.0.8:1",), seen=5)
+
+
+def test_a_directory_in_place_of_the_list_is_reported_in_words(environ: Mapping[str, str]) -> None:
+    told: list[tuple[str, str]] = []
+    file(environ).mkdir(parents=True, mode=0o700)
+    file(environ).parent.chmod(0o700)
+    nodes = NodeList(NodeAddress(None, "flock", environ), is_read=True)
+    assert nodes.read(lambda *event: told.append(event)) == []
+    nodes.add("flock", [HERON], True, NOON, lambda *event: told.append(event))
+    assert len(told) == 2
+    for _, text in told:
+        assert "a directory has the name of the file" in text and "Errno" not in text
+    assert os.listdir(file(environ).parent) == ["flock.json"], "no unfinished file is left"
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[1]", b"nonsense"])
+def test_a_damaged_list_is_reported_without_the_words_of_the_decoder(
+    content: bytes, environ: Mapping[str, str]
+) -> None:
+    file(environ).parent.mkdir(mode=0o700)
+    file(environ).write_bytes(content)
+    with pytest.raises(DamagedList, match=r"is ignored: the content is not a list of nodes$"):
+        read_list("flock", environ)
