@@ -227,7 +227,7 @@ def row_of(queue: QueueSink, context: NodeContext) -> QueueRow:
     vain, looks_on = part.search.in_vain()
     return QueueRow(
         name=queue.name,
-        terms=plain(part.terms),
+        terms=plain(part.terms) | ({"when_full": "drop_oldest"} if queue.drops_oldest else {}),
         queries=[(query.kind, query.text, query.domain) for query in queue.queries],
         ready=part.ready,
         out=part.away,

@@ -355,3 +355,10 @@ def test_it_is_refused_where_what_is_kept_elsewhere_could_not_come(
         assert (said.code or "OK") == ("NOT_LINKED" if node.name in refused else "OK")
         if node.name == "bilbo" and refused:
             assert "'audit'" in said.text and "heron" in said.text
+
+
+@pytest.mark.parametrize("durable_full", ["drop_oldest", "reject"])
+def test_the_terms_name_what_a_full_subscription_does(net: SimNetwork, durable_full: str) -> None:
+    joe = Reader(net.node("heron", durable_full=durable_full), "joe")
+    joe.ok(joe.durable("audit"))
+    assert joe.info("sub/audit")["terms"]["when_full"] == durable_full
