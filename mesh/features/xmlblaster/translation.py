@@ -126,7 +126,9 @@ class _Reader:
                     reason = f"{setting} is a setting of this node only; write {each.name} without a node"
                     self._without_equivalent(each, reason)
             elif each.name in FIELDS:
-                if is_mine and is_stronger:
+                if each.node == "":
+                    self._without_equivalent(each, "the brackets name no node", "names no node")
+                elif is_mine and is_stronger:
                     yield self._own(each)
             elif each.name in VERSIONS:
                 self._version(each)

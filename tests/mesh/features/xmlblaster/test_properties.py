@@ -54,6 +54,7 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
         ("cluster.node[heron]=<clusternode id='avalon'/>", "describes the node 'avalon'"),
         ("pingInterval[a b]=5", "not the name of a property"),
         ("pingInterval[a/b]=5", "a/b"),
+        ("limits.linger[]=5", "names no node"),
         ("bootstrapPort=seven", "is not a port"),
         ("bootstrapPort=²", "is not a port"),
     ],
