@@ -1,4 +1,4 @@
-"""Observes the sessions of a node: those that left it, and those that it gives up or serves meanwhile."""
+"""Observes the sessions of a node that have left it, and the ones that it gives up or serves meanwhile."""
 
 from __future__ import annotations
 
