@@ -169,7 +169,8 @@ def test_all_of_discovery_but_multicast_dns_is_held_to_be_pure() -> None:
     contracts = {contract["id"]: contract for contract in RULES["tool"]["importlinter"]["contracts"]}
     held = {name for name in contracts["sans-io"]["source_modules"] if name.startswith("mesh.discovery.")}
     rooms = {f"mesh.discovery.{file.stem}" for file in (ROOT / "discovery").glob("[a-z]*.py")}
-    assert rooms - held == {"mesh.discovery.mdns", "mesh.discovery.multicast"} and held <= rooms
+    shells = {f"mesh.discovery.{name}" for name in ("browsing", "mdns", "multicast")}
+    assert rooms - held == shells and held <= rooms
 
 
 @pytest.mark.parametrize("contract", PLANTED)

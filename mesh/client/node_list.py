@@ -43,8 +43,8 @@ def read_list(cluster: str, environ: Mapping[str, str]) -> list[KnownNode]:
     """Return the saved nodes of a mesh; none without a file. Raises: DamagedList, BadName."""
     path = mesh_path(state_dir(environ), cluster, FOLDER)
     try:
-        if path.exists() and not path.is_file():
-            raise ValueError("it is not a file")  # a pipe would block
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would block
+            raise DamagedList(f"{path} is ignored: it is not a file")
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
