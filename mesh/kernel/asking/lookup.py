@@ -157,16 +157,13 @@ class Lookup(Component):
         after: bool,
         found: LookupResult,
     ) -> None:
-        me, life = self._context.me.name, self._cache.life
+        life = self._cache.life
         # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
         found.away = list(sources.away)
-        question = AskGet(
-            kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me],
-            history=found.most,
-        )  # fmt: skip
+        question = self._question(query, visited, after, found.most)
 
         def ask(targets: set[bytes]) -> None:
             peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
@@ -182,17 +179,23 @@ class Lookup(Component):
                 return
             found.away, found.missing = [*found.away, *lacking], missing
             if after:
-                self._gates.call_when_open(query.domain, partial(begin, found))
+                self._gates.call_when_open(query.domain, end)
             else:
-                self._remember(found, life)
-                then(found)
+                end()
 
-        def begin(found: LookupResult) -> None:
-            self._begins(query, found, life, is_own=by == CLIENTS)
+        def end() -> None:
+            if after:
+                self._begins(query, found, life, is_own=by == CLIENTS)
             self._remember(found, life)
             then(found)
 
         ask(self._demand.targets(query, {by}, sources))
+
+    def _question(self, query: Query, visited: Collection[str], after: bool, most: int) -> AskGet:
+        asked = [*visited, self._context.me.name]
+        return AskGet(
+            kind=query.kind, text=query.text, domain=query.domain, after=after, visited=asked, history=most
+        )  # fmt: skip
 
     def _next_alive(self, names: list[str]) -> bytes | None:
         """Remove the names up to the first reachable node, and return its uuid, or None if there is none."""
