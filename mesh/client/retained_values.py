@@ -111,8 +111,7 @@ class RetainedValues(Posting):
 
         Raises:
             BadKey, BadQuery: The query is invalid.
-            BadArgument: `domain` is empty, `silent` and `history_only` are both set, or one of them for the
-                rules of a node.
+            BadArgument: Both `silent` and `history_only` are set, or one of them for the rules of a node.
             NotAvailable: The node runs a release that always notifies.
             MasterAway: A master is unreachable, or runs such a release.
             MeshTimeout: No reply in time.
@@ -121,9 +120,6 @@ class RetainedValues(Posting):
             await m.erase("sensors/kitchen/temp")
         """
         mode = _mode(silent, history_only)
-        if domain == "":
-            hint = "Omit domain= to erase the topic in every domain, or name one domain."
-            raise BadArgument('domain="" selects no single domain.', hint=hint)
         if xpath is not None:
             q = query(key, None, xpath, domain)
             return await self._within(timeout, self._erase_found, q, mode)

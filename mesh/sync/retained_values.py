@@ -98,8 +98,7 @@ class RetainedValues(Connected):
 
         Raises:
             BadKey, BadQuery: The query is invalid.
-            BadArgument: `domain` is empty, `silent` and `history_only` are both set, or one of them for the
-                rules of a node.
+            BadArgument: Both `silent` and `history_only` are set, or one of them for the rules of a node.
             NotAvailable: The node runs a release that always notifies.
             MasterAway: A master is unreachable, or runs such a release.
             MeshTimeout: No reply in time.
