@@ -38,6 +38,14 @@ def node_name(text: str) -> str:
     )
 
 
+def is_node_name(text: str) -> bool:
+    """Return whether `text` is a valid name of a node, client or site."""
+    try:
+        return bool(node_name(text))
+    except BadName:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class SessionName:
     """A client, or one of its sessions: `client/joe`, `/node/heron/client/joe/session/-3`.

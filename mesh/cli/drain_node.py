@@ -38,7 +38,7 @@ def summary(found: NodeDrained) -> str:
 
 
 def counted(amount: int, what: str) -> str:
-    """Return an amount of things of a kind, such as "1 client" for 1 and "clients"."""
+    """Return a number with a plural phrase, which becomes singular for 1, such as "1 message of queues"."""
     return f"{amount:,} {PLURAL.sub(ONE, what, count=1) if amount == 1 else what}"
 
 

@@ -11,8 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from mesh.dialable import is_dialable
-from mesh.errors import BadName
-from mesh.names import node_name
+from mesh.names import is_node_name
 
 LEAVE = 5.0  # s
 MOST = 16  # sites, and addresses of one site
@@ -68,7 +67,7 @@ class OtherSites:
             self._places = [
                 Place(address, Source.SITE, site=name)
                 for name, addresses in sites[:MOST]
-                if _is_name(name)
+                if is_node_name(name)
                 for address in addresses[:MOST]
                 if is_dialable(address)
             ]
@@ -77,10 +76,3 @@ class OtherSites:
         """Yield the places in other sites, if the client may leave its site in this round."""
         if now - self._since >= LEAVE and rounds > 1:
             yield from (place for place in self._places if place.site != self.site)
-
-
-def _is_name(text: str) -> bool:
-    try:
-        return node_name(text) == text
-    except BadName:
-        return False

@@ -15,7 +15,7 @@ from itertools import islice
 from msgspec import structs
 
 from mesh.errors import BadName, MeshError, shown
-from mesh.names import OTHERS, SessionName, check_address, check_taken, node_name
+from mesh.names import OTHERS, SessionName, check_address, check_taken, is_node_name, node_name
 from mesh.values import check_text
 from mesh.wire.calls.topics import LONGEST_PLACE
 from mesh.wire.replies import Sighting
@@ -107,16 +107,13 @@ def valid(sightings: Iterable[Sighting], wanted: Collection[Named], by: str, mos
     kinds = {str(named): named.kind for named in wanted}
     for each in islice(sightings, most):
         is_wanted = kinds.get(each.name) == each.kind
-        if is_wanted and is_name(each.node) and (each.kind != NODE or each.name == f"{NODE}/{each.node}"):
+        if (
+            is_wanted
+            and is_node_name(each.node)
+            and (each.kind != NODE or each.name == f"{NODE}/{each.node}")
+        ):
             state = each.state if each.state in STATES else REPORTED
             yield structs.replace(each, by=by, state=state, count=max(0, each.count), life="", address="")
-
-
-def is_name(text: str) -> bool:
-    try:
-        return bool(node_name(text))
-    except BadName:
-        return False
 
 
 def merged(rows: Iterable[Sighting], answered: Collection[str]) -> list[Sighting]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mesh.features.where.model import AWAY, NODE, Named, Progress, is_name, merged, valid
+from mesh.features.where.model import AWAY, NODE, Named, Progress, merged, valid
 from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.context.pages import NAMES
+from mesh.names import is_node_name
 from mesh.wire.calls import AskLocate
 from mesh.wire.replies import Located, Sighting
 
@@ -55,7 +56,7 @@ class Search:
         if is_server:
             self.followed_by(told.missing)
         else:
-            self.missing.update(filter(is_name, told.missing[:NAMES]))
+            self.missing.update(filter(is_node_name, told.missing[:NAMES]))
 
     def progress(self, askable: Sequence[str], servers: Collection[str], me: str) -> Progress:
         """Return the knowledge that decides which nodes are asked next."""
