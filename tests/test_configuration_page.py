@@ -119,6 +119,9 @@ class View:
     def is_alive(self, node: str) -> bool:
         return node != self.away
 
+    def count_alive(self) -> int:
+        return 1
+
     def is_settled(self) -> bool:
         return True
 

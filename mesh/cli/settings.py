@@ -124,6 +124,7 @@ def clauses(rule: Rule) -> list[str]:
     if rule.dirty_read:
         clauses.append("dirty_read true")
     clauses += [f"history {rule.history}"] if rule.history > 1 else []
+    clauses += [f"min_nodes {rule.min_nodes}"] if rule.min_nodes > 1 else []
     clauses += [f"cache_ttl {rule.cache_ttl:g} s"] if rule.cache_ttl else []
     clauses += [f"cache_linger {rule.cache_linger:g} s"] if rule.cache_linger else []
     return clauses

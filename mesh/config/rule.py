@@ -9,7 +9,19 @@ from mesh.config.source import ConfigFile, near_miss, values
 from mesh.errors import BadConfig, LocalError
 from mesh.mapping.checking import check_alternative
 from mesh.mapping.filters import VERSION, Filter, made
-from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, LONGEST_CACHED, PATTERN, REST, XPATH, KeyRule, Rule
+from mesh.mapping.rules import (
+    ANY,
+    DOMAIN,
+    EXACT,
+    FILTER,
+    LONGEST_CACHED,
+    MOST_NODES,
+    PATTERN,
+    REST,
+    XPATH,
+    KeyRule,
+    Rule,
+)
 from mesh.wire.limits import HISTORY_MESSAGES
 
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_CACHED)]
@@ -40,6 +52,10 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "history": (
         Annotated[int, Meta(ge=1, le=HISTORY_MESSAGES)],
         "Write the number of messages that the master keeps of each topic.",
+    ),
+    "min_nodes": (
+        Annotated[int, Meta(ge=1, le=MOST_NODES)],
+        "Write the number of nodes that the master must reach, itself included.",
     ),
     "cache_ttl": (Seconds, "Write seconds, such as cache_ttl = 60. 0 means no limit."),
     "cache_linger": (Seconds, "Write seconds, such as cache_linger = 10. 0 means not at all."),

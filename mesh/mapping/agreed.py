@@ -17,16 +17,22 @@ from mesh.discovery.state import Natural
 from mesh.errors import LocalError
 from mesh.mapping.checking import check_alternative, check_xpaths
 from mesh.mapping.filters import LONGEST
-from mesh.mapping.rules import KINDS, LONGEST_CACHED, Rule
+from mesh.mapping.rules import KINDS, LONGEST_CACHED, MOST_NODES, Rule
 from mesh.names import node_name
 from mesh.wire.limits import HISTORY_MESSAGES
 
-NODES = 4096  # in a list
 ALTERNATIVES = 1000  # of all its rules
 ADDRESSES = 8  # of one node
 STRATA = 15  # highest stratum
 # Terms of a rule that the first releases do not know, with the value of a rule without the term.
-LATER: dict[str, object] = {"cache_ttl": 0.0, "cache_linger": 0.0, "history": 1}
+LATER: dict[str, object] = {"cache_ttl": 0.0, "cache_linger": 0.0, "history": 1, "min_nodes": 1}
+# The lowest and highest values of terms, and their unit.
+LIMITS = {
+    "cache_ttl": (0, LONGEST_CACHED, " s"),
+    "cache_linger": (0, LONGEST_CACHED, " s"),
+    "history": (1, HISTORY_MESSAGES, ""),
+    "min_nodes": (1, MOST_NODES, ""),
+}
 
 
 class RuleSet(NamedTuple):
@@ -118,8 +124,8 @@ def unpacked(value: bytes) -> Agreed:
 
 def check(agreed: Agreed) -> None:
     """Check that the list is valid. Raises: LocalError, as `unpacked`."""
-    if len(agreed.nodes) > NODES:
-        raise bad(f"The rules have {len(agreed.nodes):,} nodes; the limit is {NODES:,}.")
+    if len(agreed.nodes) > MOST_NODES:
+        raise bad(f"The rules have {len(agreed.nodes):,} nodes; the limit is {MOST_NODES:,}.")
     if list(agreed.nodes) != sorted(agreed.nodes):
         raise bad("Their nodes are not sorted by name.")
     left = ALTERNATIVES
@@ -149,11 +155,10 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
         raise bad(f"A rule of {name} has {name} itself as refid.")
     if rule.refid and not rule.stratum:
         raise bad(f"A rule of {name} has a refid, although its stratum 0 makes {name} the master.")
-    for term, seconds in (("cache_ttl", rule.cache_ttl), ("cache_linger", rule.cache_linger)):
-        if not 0 <= seconds <= LONGEST_CACHED:
-            raise bad(f"A rule of {name} has {term} = {seconds}; the limit is {LONGEST_CACHED:,.0f} s.")
-    if not 1 <= rule.history <= HISTORY_MESSAGES:
-        raise bad(f"A rule of {name} has history = {rule.history}; the limit is {HISTORY_MESSAGES:,}.")
+    for term, (least, most, unit) in LIMITS.items():
+        value = getattr(rule, term)
+        if not least <= value <= most:
+            raise bad(f"A rule of {name} has {term} = {value}; the limit is {most:,g}{unit}.")
     given = list(rule.alternatives())
     if len(given) > left:
         raise bad(f"The rules have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")

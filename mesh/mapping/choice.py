@@ -89,6 +89,15 @@ def divide(
     return choose(me, claims, view, visited, of, domain, Together(new, BEHIND) if len(new) > 1 else NOBODY)
 
 
+def if_enough(me: str, claims: Iterable[Claim], view: NodesView, decision: Decision) -> Decision:
+    """Return the decision that this node is the master, or to wait while it reaches too few nodes."""
+    least = max((claim.min_nodes for claim in claims if claim.node == me), default=1)
+    alive = view.count_alive() if least > 1 else 1
+    if alive >= least:
+        return decision
+    return wait(f"{decision.why}, but {alive:,} of at least {least:,} nodes are reachable")
+
+
 def circle(me: str, node: str, visited: Collection[str]) -> Decision:
     """Return the refusal of a message that would return to a node that it has passed."""
     path = " -> ".join((*visited, *(() if me in visited else (me,)), node))

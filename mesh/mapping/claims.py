@@ -37,8 +37,7 @@ class RuleTerm:
         by = f"{self.key}, as backup" if rule.backup else str(self.key)
         return Claim(
             rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read, rule.cache_ttl,
-            rule.cache_linger,
-            rule.history,
+            rule.cache_linger, rule.history, rule.min_nodes,
         )  # fmt: skip
 
     def fits_key(self, key: str, document: Document) -> bool:

@@ -23,6 +23,9 @@ class NodesView(Protocol):
     def is_settled(self) -> bool:
         """Return whether this node has had time to meet all living nodes since its start."""
 
+    def count_alive(self) -> int:
+        """Return the number of nodes that are reachable now, this node included."""
+
     def way_to(self, node: str) -> str | None:
         """Return the neighbor through which an unknown node can be reached, or None if none is known."""
 
@@ -107,7 +110,8 @@ class Claim:
 
     With `is_backup` the claim counts only while no other claim leads to a reachable node. With
     `dirty_read` subscribers receive messages before the master accepts them. The terms of the cache are in s,
-    0 without one. As a master the node keeps the latest `history` messages of a topic.
+    0 without one. As a master the node keeps the latest `history` messages of a topic, and accepts messages
+    only while it reaches `min_nodes` nodes, itself included.
     """
 
     node: str
@@ -119,6 +123,7 @@ class Claim:
     cache_ttl: float = 0.0
     cache_linger: float = 0.0
     history: int = 1
+    min_nodes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from mesh.mapping.backups import all_masters, counting, holders_of, masters_of
-from mesh.mapping.choice import Together, choose, circle, divide, parents_of
+from mesh.mapping.choice import Together, choose, circle, divide, if_enough, parents_of
 from mesh.mapping.claims import Claims, FilterResults
 from mesh.mapping.decision import Claim, Decision, Kind, NodesView, Sources, Use, forward, here, refuse, wait
 from mesh.mapping.filter_input import FilterInput
@@ -52,6 +52,7 @@ class Mapping:
         self.has_cache_terms = any(rule.cache_ttl or rule.cache_linger for rule in rules)
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # a stream may have several
         self.has_histories = any(rule.history > 1 and rule.node == self.me for rule in rules)
+        self.has_min_nodes = any(rule.min_nodes > 1 and rule.node == self.me for rule in rules)
         self._claims = Claims(self.me, self.rules, self.scope)
         self.has_filters = bool(self._claims.tests)  # whether routes may depend on content
 
@@ -72,12 +73,10 @@ class Mapping:
         sender has sent a copy to each master. `held` are the results of the filters, if rules read contents.
         """
         claims = self._claims.on(key, domain, not visited, xml, held)
-        if claims and self.has_backups and any(claim.is_backup for claim in claims):
-            return self._backed(claims, view, visited, of, domain, is_copy)
-        if claims and self.has_several:
-            return divide(self.me, claims, view, visited, of, domain, is_copy)
         if claims:
-            return choose(self.me, claims, view, visited, of, domain)
+            decision = self._claimed(claims, view, visited, of, domain, is_copy)
+            is_counted = self.has_min_nodes and decision.kind is Kind.HERE
+            return if_enough(self.me, claims, view, decision) if is_counted else decision
         if is_own_domain(domain):
             return here("reserved for the mesh: rules do not apply")
         if self.scope == "mesh":
@@ -86,6 +85,21 @@ class Mapping:
             return here("without a domain, this node accepts messages of its own clients")
         what = f"domain {domain}" if domain else "messages without a domain"
         return wait(f"no rule names a master of {what}")
+
+    def _claimed(
+        self,
+        claims: Sequence[Claim],
+        view: NodesView,
+        visited: Collection[str],
+        of: Hashable,
+        domain: str,
+        is_copy: bool,
+    ) -> Decision:
+        if self.has_backups and any(claim.is_backup for claim in claims):
+            return self._backed(claims, view, visited, of, domain, is_copy)
+        if self.has_several:
+            return divide(self.me, claims, view, visited, of, domain, is_copy)
+        return choose(self.me, claims, view, visited, of, domain)
 
     def _backed(
         self,

@@ -14,6 +14,7 @@ EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY = "EXACT", "XPATH", "PATTERN", "DOMAI
 REST = "REST"  # of a rule without a condition: what no other rule matches
 KINDS = (EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY, REST)
 WHOLE = (DOMAIN, ANY, REST)  # kinds that match all keys of a domain
+MOST_NODES = 4096  # with shared rules, and of `min_nodes`
 LONGEST_CACHED = 86_400.0  # s, of `cache_ttl` and `cache_linger`
 OWN_MAPPER = "DomainToMaster"  # uses a rule's keys and filters
 
@@ -50,7 +51,8 @@ class Rule:
     node for everything that no other rule matches (`is_rest`). With `dirty_read` local clients receive
     messages before the node accepts them. A slave drops a cached value after `cache_ttl` s, and stays
     subscribed for `cache_linger` s after its last local subscriber; 0 means no limit, and not at all. A
-    master keeps the latest `history` messages of each topic.
+    master keeps the latest `history` messages of each topic. A master or backup accepts messages only while
+    it reaches `min_nodes` nodes, itself included.
     """
 
     node: str
@@ -72,6 +74,7 @@ class Rule:
     cache_ttl: float = 0.0
     cache_linger: float = 0.0
     history: int = 1
+    min_nodes: int = 1
 
     @property
     def is_master(self) -> bool:

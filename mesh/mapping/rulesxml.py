@@ -45,6 +45,7 @@ def _rule(rule: Rule) -> Iterator[str]:
         "acceptOtherDefault": "true" if rule.accept_other_default else "",
         "dirtyRead": "true" if rule.dirty_read else "",
         "history": str(rule.history) if rule.history > 1 else "",
+        "minNodes": str(rule.min_nodes) if rule.min_nodes > 1 else "",
         "cacheTtl": _milliseconds(rule.cache_ttl),
         "cacheLinger": _milliseconds(rule.cache_linger),
     }

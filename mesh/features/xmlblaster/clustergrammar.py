@@ -20,7 +20,7 @@ _OF_QOS = (*_ADDRESSES, "queue", "securityService", "session", "persistent", "du
 _OF_QUEUE = ("type", "version", "maxEntries", "maxBytes", "maxEntriesCache", "maxBytesCache", "onOverflow")
 _OF_MASTER = (
     "type", "version", "stratum", "refid", "refId", "acceptDefault", "acceptOtherDefault", "dirtyRead",
-    "cacheTtl", "cacheLinger", "history",
+    "cacheTtl", "cacheLinger", "history", "minNodes",
 )  # fmt: skip
 # For each element its attributes and child elements.
 GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -17,7 +17,17 @@ from mesh.features.xmlblaster.clusterxml import texts, tree
 from mesh.features.xmlblaster.misprints import mended
 from mesh.features.xmlblaster.properties import Property
 from mesh.mapping.filters import MAPPERS, OURS, VERSION, Filter, made
-from mesh.mapping.rules import DOMAIN, EXACT, LONGEST_CACHED, OWN_MAPPER, PATTERN, XPATH, KeyRule, Rule
+from mesh.mapping.rules import (
+    DOMAIN,
+    EXACT,
+    LONGEST_CACHED,
+    MOST_NODES,
+    OWN_MAPPER,
+    PATTERN,
+    XPATH,
+    KeyRule,
+    Rule,
+)
 from mesh.names import node_name
 from mesh.wire.limits import HISTORY_MESSAGES
 
@@ -165,6 +175,7 @@ class _Reader(ClusterText):
             "accept_other_default": self.truth(element, "acceptOtherDefault", False),
             "dirty_read": self.truth(element, "dirtyRead", False),
             "history": self.number(element, "history", 1, HISTORY_MESSAGES),
+            "min_nodes": self.number(element, "minNodes", 1, MOST_NODES),
             "cache_ttl": self.number(element, "cacheTtl", 0, LONGEST) / 1000,
             "cache_linger": self.number(element, "cacheLinger", 0, LONGEST) / 1000,
         }

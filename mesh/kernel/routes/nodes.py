@@ -56,6 +56,10 @@ class Nodes:
         """Return whether this node has had time to meet all live nodes."""
         return self._neighbours.is_settled()
 
+    def count_alive(self) -> int:
+        """Return the number of nodes that can be asked now, this node included."""
+        return 1 + sum(map(_answers, self.usable()))
+
     def is_usable(self, peer: Peer) -> bool:
         """Return whether the peer may be linked, or is linked now and not denied by the rules."""
         name = peer.node.name

@@ -158,6 +158,7 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
         "backup": False,
         "dirty_read": False,
         "history": 1,
+        "min_nodes": 1,
         "cache_ttl": 0.0,
         "cache_linger": 0.0,
     }

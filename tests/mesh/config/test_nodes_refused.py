@@ -122,6 +122,9 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("keys = ['k']\nhistory = 0", 2, "history = 0 is invalid: Expected `int` >= 1. Write the number"),
         ("keys = ['k']\nhistory = 1001", 2, "Expected `int` <= 1000"),
         ("keys = ['k']\nhistory = 5.0", 2, "Expected `int`, got `float`"),
+        ("keys = ['k']\nmin_nodes = 0", 2, "min_nodes = 0 is invalid: Expected `int` >= 1. Write"),
+        ("keys = ['k']\nmin_nodes = 4097", 2, "Expected `int` <= 4096"),
+        ("keys = ['k']\nmin_nodes = 2.5", 2, "Expected `int`, got `float`"),
         ("cache_ttl = 5", 0, "[[nodes.a.master]] has no condition"),
         # domains and keys
         ("domains = ['D', 'RUGBY*']", 1, "The domain 'RUGBY*' is invalid: only a whole \"*\" is a wi"),

@@ -19,11 +19,13 @@ RULES = (
 )
 
 
-def backed(*names: str, net: SimNetwork | None = None, **settings: Any) -> Cluster:
+def backed(
+    *names: str, net: SimNetwork | None = None, rules: tuple[Rule, ...] = RULES, **settings: Any
+) -> Cluster:
     """Start these of the four nodes."""
     net = net or SimNetwork(1)
     net.places = Places()
-    return Cluster(net, {node.name: node for node in net.mesh(*names, rules=RULES, **settings)}).met()
+    return Cluster(net, {node.name: node for node in net.mesh(*names, rules=rules, **settings)}).met()
 
 
 def last_value(node: SimNode, key: str = "k") -> bytes | None:

@@ -12,7 +12,6 @@ from mesh.errors import LocalError
 from mesh.mapping.agreed import (
     ALTERNATIVES,
     LATER,
-    NODES,
     NONE,
     NOTHING,
     Agreed,
@@ -23,7 +22,7 @@ from mesh.mapping.agreed import (
     unpacked,
 )
 from mesh.mapping.filters import Filter
-from mesh.mapping.rules import KeyRule, Rule
+from mesh.mapping.rules import MOST_NODES, KeyRule, Rule
 
 A = Rule("a", domains=("D",), given=(KeyRule("EXACT", "k", (Filter("ContentLength", "8"),)),))
 B, C = Rule("b", domains=("D",)), Rule("c", 2, ("*",), refid="b")
@@ -60,6 +59,12 @@ def test_an_impossible_time_in_the_cache_is_refused(term: str, seconds: float) -
     rule: Any = {term: seconds}
     with pytest.raises(LocalError, match=f"A rule of a has {term} = "):
         unpacked(packed(of(a=(Rule("a", domains=("D",), **rule),))))
+
+
+@pytest.mark.parametrize("number", [0, -1, 4097])
+def test_an_impossible_number_of_nodes_is_refused(number: int) -> None:
+    with pytest.raises(LocalError, match=f"A rule of a has min_nodes = {number}; the limit is 4,096"):
+        unpacked(packed(of(a=(Rule("a", domains=("D",), min_nodes=number),))))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,7 @@ def plain(**fields: Any) -> bytes:
         (plain(given=[{"kind": "SOME", "text": "", "filters": []}]), "SOME"),
         (packed(Agreed({"a b": NOTHING})), "name"),
         (packed(Agreed({"b": NOTHING, "a": NOTHING})), "not sorted"),
-        (packed(Agreed({f"n{n:05}": NOTHING for n in range(NODES + 1)})), "nodes"),
+        (packed(Agreed({f"n{n:05}": NOTHING for n in range(MOST_NODES + 1)})), "nodes"),
         (packed(Agreed({"a": AgreedNode(at=("tcp://h:1",) * 9)})), "9 addresses"),
         (packed(Agreed({"a": AgreedNode(at=("ipc:///x",))})), "no address of a"),
         (packed(Agreed({"a": AgreedNode(at=("tcp://h:1\n",))})), "no address of a"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -34,6 +35,31 @@ def decided(
     me: str, *away: str, visited: tuple[str, ...] = (), is_copy: bool = False, rules: tuple[Rule, ...] = RULES
 ) -> Decision:
     return Mapping(me, rules).decide("k", "D", view(*away), visited, "a stream", is_copy)
+
+
+# --- too few nodes ------------------------------------------------------------------------------------
+
+
+def with_least(rule: Rule, least: int) -> Rule:
+    return replace(rule, min_nodes=least)
+
+
+def test_a_backup_that_reaches_too_few_nodes_takes_nothing() -> None:
+    rules = (HERON, with_least(FRODO, 3))
+    enough = Mapping("frodo", rules).decide("k", "D", view("frodo", "heron"))
+    assert (enough.kind, enough.stands_for) == (HERE, ("heron",))
+    few = Mapping("frodo", rules).decide("k", "D", view("frodo", "heron", "golan"))
+    assert (few.kind, few.hops) == (WAIT, ("",))
+    assert few.why.endswith("because heron cannot be reached, but 2 of at least 3 nodes are reachable")
+
+
+def test_a_master_that_reaches_too_few_nodes_keeps_messages_until_it_reaches_more() -> None:
+    rules = (with_least(HERON, 3), FRODO)
+    assert Mapping("heron", rules).decide("k", "D", view("heron", "golan")).kind is HERE
+    decision = Mapping("heron", rules).decide("k", "D", view("heron", "golan", "bilbo"))
+    assert (decision.kind, decision.hops) == (WAIT, ("",))
+    assert decision.why == "DOMAIN D, stratum 0: master, but 2 of at least 3 nodes are reachable"
+    assert Mapping("bilbo", rules).decide("k", "D", view("bilbo", "golan")).hops == ("heron",)
 
 
 # --- publishing -----------------------------------------------------------------------------------------

@@ -22,7 +22,16 @@ LARGE = Filter("ContentLength", "8000")
         Rule(
             "a", filters=(LARGE,), given=(KeyRule("XPATH", "//a", (LARGE, Filter("ContentGlob", "*<x>*"))),)
         ),
-        Rule("a", 1, ("NEWS",), dirty_read=True, cache_ttl=0.001, cache_linger=86_400.0, history=1000),
+        Rule(
+            "a",
+            1,
+            ("NEWS",),
+            dirty_read=True,
+            cache_ttl=0.001,
+            cache_linger=86_400.0,
+            history=1000,
+            min_nodes=2,
+        ),
         Rule("a", given=(KeyRule("EXACT", "k", (LARGE,)), KeyRule("DOMAIN", "D", (LARGE,)))),
         Rule("a", 2, refid="b"),
     ],

@@ -29,6 +29,9 @@ class FakeView:
     def is_settled(self) -> bool:
         return self.settled
 
+    def count_alive(self) -> int:
+        return len(self.alive) + 1
+
     def way_to(self, node: str) -> str | None:
         return self.ways.get(node)
 

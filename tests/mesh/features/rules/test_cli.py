@@ -57,6 +57,7 @@ class Mesh:
         (["heron", "--key", "k", "--stratum", "2", "--refid", "b"], (Rule("heron", 2, (), ("k",), "b"),)),
         (["heron", "--xpath", "//x"], (Rule("heron", xpaths=("//x",)),)),
         (["heron", "--none"], ()),
+        (["heron", "--domain", "A", "--min-nodes", "3"], (Rule("heron", domains=("A",), min_nodes=3),)),
         (["heron", "--domain", "A", "--cache-ttl", "60", "--cache-linger", "0.5"],
          (Rule("heron", domains=("A",), cache_ttl=60.0, cache_linger=0.5),)),
         (["heron", "--domain", "A", "--history", "9"], (Rule("heron", domains=("A",), history=9),)),

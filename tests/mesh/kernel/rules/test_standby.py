@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,6 +109,25 @@ def test_a_mesh_that_is_cut_in_two_takes_on_both_sides_and_is_one_afterwards() -
         c.net.until(lambda ear=ear: sorted(ear.contents) == [b"at frodo", b"at heron"])  # type: ignore[misc]
     c.net.run(5)
     assert all(len(ear.contents) == 2 for ear in ears)
+
+
+def test_a_master_that_is_cut_off_keeps_messages_until_it_reaches_enough_nodes() -> None:
+    c = backed(*HOLDERS, "bilbo", rules=tuple(replace(rule, min_nodes=3) for rule in RULES))
+    ears = [c.client(name, f"ear-{name}").subscribed("k", domain=RUGBY) for name in c.nodes]
+    for other in ("bilbo", "frodo", "golan"):
+        c.net.cut("heron", other)
+    c.net.until(lambda: not c["heron"].alive & {"bilbo", "frodo", "golan"})
+    c.net.until(lambda: "heron" not in c["frodo"].alive | c["bilbo"].alive)
+    near, far = c.client("heron", "near"), c.client("golan", "far")
+    assert (published(near, b"1"), published(far, b"2")) == ("FORWARD_WARNING", "OK")
+    assert "1 of at least 3 nodes are reachable" in near.answers[RUGBY, 1].text
+    c.net.run(5)
+    assert [len(ear.contents) for ear in ears] == [0, 1, 1, 1]
+    c.net.heal()
+    for ear in ears:
+        c.net.until(lambda ear=ear: ear.contents == [b"2", b"1"])  # type: ignore[misc]
+    assert near.state(1, RUGBY) == "OK"
+    assert [c[name].metric("published") for name in HOLDERS] == [1, 1, 0]
     assert len({last_value(c[name]) for name in HOLDERS}) == 1
     assert [c[name].metric("published") for name in HOLDERS] == [1, 1, 0]
 
