@@ -19,6 +19,16 @@ from mesh.wire.replies import LeftRow, NodeDrained, read_result
 
 PAUSE, SAYS = 0.2, 2.0  # s between two questions, and between two lines
 WIDTH = 30  # characters of the bar
+# The steps of a drain in words; one of a later release is shown as its name.
+STEPS = {
+    "closed": "admits no new clients",
+    "quiet": "finishes calls",
+    "clients": "sends clients away",
+    "queues": "moves messages of queues",
+    "outbound": "forwards messages",
+    "log": "delivers messages to other nodes",
+    "done": "drained",
+}
 PLURAL, ONE = re.compile(r"\b(client|message|session)s\b"), r"\1"
 
 
@@ -35,6 +45,11 @@ def summary(found: NodeDrained) -> str:
         if row.fate == "moves":
             amounts[row.what] = amounts.get(row.what, 0) + row.count
     return ", ".join(counted(amount, what) for what, amount in amounts.items()) or "nothing"
+
+
+def in_words(step: str) -> str:
+    """Return what a node does in a step of its drain."""
+    return STEPS.get(step, harmless(step))
 
 
 def counted(amount: int, what: str) -> str:
@@ -54,7 +69,9 @@ def line(name: str, found: NodeDrained, most: int, columns: int = 0) -> str:
     """
     left = moving(found)
     drawn = bar(left, most, min(WIDTH, columns // 4) if columns else WIDTH)
-    text = f"{drawn} {name} [{found.step}]: {harmless(summary(found))} remain{'' if left > 1 else 's'}"
+    text = (
+        f"{drawn} {name} {in_words(found.step)}: {harmless(summary(found))} remain{'' if left > 1 else 's'}"
+    )
     # A character in the last column would break the line on some terminals.
     return text if not columns or len(text) < columns else f"{text[: columns - 2]}…"
 
@@ -171,7 +188,7 @@ def _tell_state(name: str, found: NodeDrained) -> None:
             f"{harmless(name)} is drained, but not empty.  To retry:  mesh drain --clients --url {at}"
         )
     else:
-        print_message(f"{harmless(name)} is being drained with its clients, step: {found.step}")
+        print_message(f"{harmless(name)} is being drained with its clients: it {in_words(found.step)}")
     _tell_left(found.left)
     if any(row.fate == "waits" for row in found.left):
         print_message('state "waits": kept on disk, for nodes that are down or clients that are absent')
@@ -179,5 +196,7 @@ def _tell_state(name: str, found: NodeDrained) -> None:
 
 def _tell_left(rows: list[LeftRow]) -> None:
     if rows:
-        table = [(row.step, row.what, f"{row.count:,}", row.fate, row.node, row.why) for row in rows]
+        table = [
+            (in_words(row.step), row.what, f"{row.count:,}", row.fate, row.node, row.why) for row in rows
+        ]
         tell_table(("STEP", "LEFT", "NUMBER", "STATE", "NODE", "WHY"), table, folded="WHY")

@@ -14,6 +14,7 @@ NOTHING = {"messages": 0, "bytes": 0, "age": 0}
 STYLES = {
     "seen": "dim",
     "alive": "",
+    "draining": "yellow",
     "suspect": "yellow",
     "dead": "red",
     "left": "dim",
@@ -55,8 +56,9 @@ def is_listed(node: dict[str, Any]) -> bool:
 
 
 def state(node: dict[str, Any]) -> Text:
-    """Return the state, colored unless the node is alive."""
-    return Text(harmless(node["state"]), STYLES.get(node["state"], ""))
+    """Return the state, colored unless the node is alive and not being drained."""
+    found = "draining" if node["state"] == "alive" and node.get("leaving") else node["state"]
+    return Text(harmless(found), STYLES.get(found, ""))
 
 
 def cpu(node: dict[str, Any]) -> float | None:

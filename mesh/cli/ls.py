@@ -48,8 +48,8 @@ def command(
     \b
     ADDRESS  (local): only the machine of the node can dial it
     VIA    how the node was found: mdns, seed, remembered, gossip, or hello (the node dialed)
-    STATE  alive, suspect, dead, or conflict (two processes answer for the node);
-           with --all also left (on purpose) and seen (known only from others)
+    STATE  alive, draining (`mesh drain --clients`), suspect, dead, or conflict (two processes answer
+           for the node); with --all also left (on purpose) and seen (known only from others)
     LINK   state of the connection for messages; idle: not needed so far
     CPU, RAM: usage of the whole machine. RTT, AGE: round trip to the node, time since the last contact.
 

@@ -41,6 +41,7 @@ class Gossiped(Struct, frozen=True, kw_only=True):
         links: Number of nodes that it is logged in to.
         queued: Messages in its queues.
         consumers: Consumers of its queues.
+        leaving: Whether it is drained with its clients.
     """
 
     cpu: float | None = None
@@ -59,6 +60,7 @@ class Gossiped(Struct, frozen=True, kw_only=True):
     links: int | None = None
     queued: int | None = None
     consumers: int | None = None
+    leaving: bool | None = None
 
 
 class NodeRow(Gossiped, frozen=True, kw_only=True):

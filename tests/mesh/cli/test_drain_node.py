@@ -61,7 +61,7 @@ def test_it_begins_once_waits_and_runs_the_command_whose_exit_code_it_returns(
     assert main(["drain", "--clients", "--then", f"touch {mark}; exit 5"]) == 5
     assert mark.exists() and [do for _, do in node.asked] == ["begin", "look", "look", "look"]
     said = capsys.readouterr().err
-    assert f"[{'.' * WIDTH}] heron [clients]: 3 clients remain\n" in said
+    assert f"[{'.' * WIDTH}] heron sends clients away: 3 clients remain\n" in said
     assert "heron is empty" in said and "mesh drain --cancel --url heron" in said
 
 
@@ -114,7 +114,7 @@ def test_another_command_that_ends_the_drain_is_an_error(given: Given, capsys: C
 @pytest.mark.parametrize(
     ("answer", "code", "says"),
     [
-        (MOVING, 1, "heron is being drained with its clients, step: clients"),
+        (MOVING, 1, "heron is being drained with its clients: it sends clients away"),
         (EMPTY, 0, "heron is empty"),
         (WAITING, 0, "heron is empty"),
         (STAYING, 1, "heron is drained, but not empty"),
@@ -190,7 +190,7 @@ def test_a_single_thing_is_named_in_the_singular() -> None:
     ):
         assert (counted(1, what), counted(2, what)) == (one, f"2 {what}")
     single = NodeDrained(drains=True, step="clients", left=[structs.replace(CLIENTS, count=1)])
-    assert line("heron", single, 1).endswith("heron [clients]: 1 client remains")
+    assert line("heron", single, 1).endswith("heron sends clients away: 1 client remains")
 
 
 @example(st.integers(20, 200), st.integers(0, 3))

@@ -45,6 +45,23 @@ def test_a_row_says_how_a_node_was_found_and_how_it_is(
     }
 
 
+@pytest.mark.parametrize(
+    ("state", "leaving", "shown"),
+    [
+        ("alive", True, "draining"),
+        ("dead", True, "dead"),
+        ("alive", False, "alive"),
+        ("alive", None, "alive"),
+    ],
+)
+def test_a_node_that_is_drained_and_alive_is_draining(
+    state: str, leaving: bool | None, shown: str, given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(call=listed(row("a", via="self"), row("b", state=state, leaving=leaving)))
+    assert main(["ls"]) == 0
+    assert cells(capsys)[1]["STATE"] == shown
+
+
 def test_what_is_not_known_of_a_node_is_a_dash(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     given(
         call=listed(

@@ -94,9 +94,17 @@ class NodeDrain(Component):
         step = next_step(self._leaving.step, self._leaving.since, now, moving)
         if step is not self._leaving.step:
             self._enter(step)
+            if step is Step.DONE:
+                self._report_end()
         if step is not Step.DONE:
             self._next = now + PAUSE
             self._context.clock.wake(self._next)
+
+    def _report_end(self) -> None:
+        what = (
+            "nothing is left" if self._is_free() else "something is left; see `mesh drain --clients --look`"
+        )
+        self._context.event(KIND, f"drain of {self._context.me.name} is finished: {what}", level="warning")
 
     def _is_free(self) -> bool:
         """Return whether nothing is left, except messages that wait for other nodes."""

@@ -27,6 +27,9 @@ def test_all_clients_move_while_they_work_and_nothing_is_lost_repeated_or_refuse
             before = work.replies
             found = await it.drained("heron")
             assert found.is_complete and found.left == []
+            events, _ = it.parts("heron").context.events.events_after(0)
+            texts = [event.text for event in events if event.kind == "drain"]
+            assert texts[-1] == "drain of heron is finished: nothing is left"
             places = {name: home(client) for name, client in work.clients.items()}
             assert set(places.values()) <= {"stork", "ibis"}, places
             await it.m.pass_time(1)
@@ -61,6 +64,7 @@ def test_a_drained_node_accepts_no_new_client_and_names_others_until_the_drain_i
         stork = it.parts("stork")
         heron = it.parts("heron").context.me.uuid
         assert heron not in stork.room._with_room(), "other nodes send it no clients"
+        assert stork.gossiping.described(heron).leaving is True, "`mesh ls` shows it there"
         it.ask("heron", "cancel")
         async with it.m.connect("heron", client="joe") as joe:
             assert home(joe) == "heron"
