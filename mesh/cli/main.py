@@ -158,6 +158,14 @@ def _show(error: click.ClickException) -> None:
     error.show(file=said)
     for line in said.getvalue().splitlines():
         _say(shortened(line))
+    if "extra argument" in error.format_message() and _takes_url(error):
+        _say("To choose a node: --url NAME")
+
+
+def _takes_url(error: click.ClickException) -> bool:
+    """Return whether the command that was used asks a node."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return context is not None and any("--url" in option.opts for option in context.command.params)
 
 
 def _complain(error: MeshError) -> int:

@@ -176,3 +176,13 @@ def test_commands_that_look_at_a_node_or_change_it_are_the_operators(monkeypatch
     for verb in (*verbs, "pub", "sub"):
         main([verb, "--help"])
     assert marked == [True, False] * len(verbs) + [False, False] * 2, "and nothing else in this process is"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_hinted"), [("drain heron", True), ("queue ls a b c", True), ("passwd a", False)]
+)
+def test_a_superfluous_argument_is_refused_with_the_option_for_a_node(
+    line: str, is_hinted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line.split()) == 2
+    assert ("To choose a node: --url NAME" in capsys.readouterr().err) is is_hinted
