@@ -276,7 +276,8 @@ class NodeCore:
         """Handle all facts and the work postponed to the event's end, and then send the gathered messages."""
         facts, out, face = self._facts, self._out, self._context.face
         while facts.queue or out.ending:
-            facts.dispatch(face.fact_handlers)
+            if facts.queue:
+                facts.dispatch(face.fact_handlers)
             if out.ending:
                 out.ending.popitem()[0]()
         for flush in face.flushes:

@@ -142,8 +142,10 @@ class Log:
             if not stored.is_late:
                 self.passed = max(self.passed, stored.position)
             stored.after = self.passed
-        uncertain = [value for value in accepted.values if self._last_on_disk.record_accepted(value)]
+        is_uncertain = False
         if accepted.values:
+            uncertain = [value for value in accepted.values if self._last_on_disk.record_accepted(value)]
+            is_uncertain = any(value is one for value in uncertain for one in accepted.passed_over)
             self.retained.put_all(accepted.values)
         elif accepted.erased:
             self._ends(accepted.end)
@@ -154,7 +156,7 @@ class Log:
         watcher = self.retained.watcher
         if watcher is not None and is_foreign(accepted.envelope.sender):
             watcher.on_passed(accepted.envelope)
-        return any(value is one for value in uncertain for one in accepted.passed_over)
+        return is_uncertain
 
     def inherit(self, values: Iterable[RetainedValue]) -> int:
         """Retain the values of another master that are newer than the known values and ends of their topics.

@@ -20,10 +20,12 @@ class LeapFreeClock:
     def at(self, now: float, wall: int) -> int:
         """Return the time to use at `now`, when the wall clock shows `wall`, and set `leapt`."""
         ticks = int(now * 1e9)
-        offset, self.leapt = wall - ticks, 0
-        if self._offset is None or abs(offset - self._offset) <= LEAP:
+        offset = wall - ticks
+        self.leapt = 0
+        if self._offset is None or abs(offset - self._offset) <= LEAP:  # as a rule
             self._offset, self._since = offset, None
-        elif self._since is None or abs(offset - self._other) > LEAP:
+            return wall
+        if self._since is None or abs(offset - self._other) > LEAP:
             self.leapt = offset - (self._offset if self._since is None else self._other)
             self._other, self._since = offset, now
         elif now - self._since >= TRUST:

@@ -61,16 +61,20 @@ class ItemRelay:
             self.cache.empty()
         elif self.keeps_cache:
             self.cache.store_value(envelope, self._context.clock.now)
-        # Only hops since the master, at stratum 0: a node before it may have subscribers too.
-        visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
-        targets += [
-            (feed, indices)
-            for feed, indices in self.peers.plan(envelope)
-            if feed.owner not in visited and feed.is_due(stored)
-        ]
+        targets += self._relay_targets(stored)
         stored.owed = len(targets) if stored.position else 0
         self._context.counters.add_count("relayed", envelope.count)
         self._offer([(stored, targets)], ItemsOf(stored.source), lambda: None)
+
+    def _relay_targets(self, stored: StoredEnvelope) -> Targets:
+        """Return the peers that receive an item through this node, without those that it has passed."""
+        envelope = stored.envelope
+        planned = list(self.peers.plan(envelope))
+        if not planned:
+            return []
+        # Only hops since the master, at stratum 0: a node before it may have subscribers too.
+        visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
+        return [(feed, i) for feed, i in planned if feed.owner not in visited and feed.is_due(stored)]
 
     def _is_void(self, stored: StoredEnvelope) -> bool:
         """Return whether an item comes from an earlier process of its master that did not store it.

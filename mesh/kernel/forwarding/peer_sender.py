@@ -67,6 +67,10 @@ class PeerSender(Component):
                 self._send(peer)
             elif is_site(node):
                 self._context.face.next_hops[WAY].ship(node)
+        if self._answers:
+            self._send_answers()
+
+    def _send_answers(self) -> None:
         for uuid, outcomes in self._answers.items():
             peer = self._neighbours.peers.get(uuid)
             for at in range(0, len(outcomes), OUTCOMES) if peer is not None else ():

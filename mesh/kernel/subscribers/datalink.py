@@ -226,6 +226,10 @@ class DataLinks(Component):
         if self._replying:
             for peer in [p for p in self._replying if self._reply_held(p)]:
                 del self._replying[peer]
+        if self._acking:
+            self._send_acks()
+
+    def _send_acks(self) -> None:
         for peer in self._acking:
             x = peer.exchange
             x.acked = self._context.clock.now

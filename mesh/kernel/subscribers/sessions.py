@@ -157,6 +157,8 @@ class Sessions(Component):
 
     def flush(self) -> None:
         """Send the queued answers, and drop the answers for disconnected sessions."""
+        if not self._answering:
+            return
         for session in self._answering:
             if session.answers and session.conn is not None:
                 self._context.out.send(session.conn, Answers(tuple(merged(session.answers))))
