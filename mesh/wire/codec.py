@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def pack(value: Any) -> bytes:
-    return msgpack.packb(value, use_bin_type=True)
+    return msgpack.Packer().pack(value)
 
 
 def unpacked(data: bytes) -> list[Any]:

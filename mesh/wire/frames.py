@@ -42,20 +42,30 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
         raise RemoteError(f"a message has {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")
     command = decode(frames[0])
     counts = command.frame_counts()
+    envelopes = []
+    if counts or len(frames) > 1:
+        limit = max_content if command.is_of_client else MAX_CONTENT_EVER
+        envelopes = _read_envelopes(command, counts, frames, limit)
+    command.check_envelopes(envelopes)
+    return command, envelopes
+
+
+def _read_envelopes(
+    command: Command, counts: Sequence[int], frames: Sequence[bytes], limit: int
+) -> list[Envelope]:
+    """Return the envelopes that follow a command, of which each has a body of as many frames as `counts`."""
     if 0 in counts:
         what = f"{type(command).__name__} announces an envelope without a frame for its body"
         raise RemoteError(what, code="MALFORMED")
     if (wanted := sum(counts) + len(counts)) != len(frames) - 1:
         what = f"{type(command).__name__} announces {count(wanted, 'frame')}; {len(frames) - 1} follow"
         raise RemoteError(what, code="MALFORMED")
-    limit = max_content if command.is_of_client else MAX_CONTENT_EVER
     envelopes, at = [], 1
     for n in counts:
         body = frames[at + 1] if n == 1 else b"".join(frames[at + 1 : at + 1 + n])
         envelopes.append(decode_envelope(frames[at], body, limit))
         at += n + 1
-    command.check_envelopes(envelopes)
-    return command, envelopes
+    return envelopes
 
 
 def resent(frames: Sequence[bytes]) -> list[bytes]:
