@@ -22,15 +22,17 @@ C = TypeVar("C", bound=Sharing)
 
 
 def shared_out(consumers: Sequence[C], n: int) -> list[tuple[C, int]]:
-    """Return how many of `n` messages each consumer gets; consumers without a share are left out.
+    """Return how many of `n` messages, at least 1, each consumer gets, without consumers that get none.
 
     Messages are spread so that the outstanding counts become equal, within the credit. Among equals the
     consumer that has waited longest comes first.
     """
+    ready = [consumer for consumer in consumers if consumer.room]
+    if len(ready) == 1:  # as a rule
+        return [(ready[0], min(ready[0].room, n))]
     if n == 1:
-        ready = [consumer for consumer in consumers if consumer.room]
         return [(min(ready, key=lambda c: (c.busy, c.turn)), 1)] if ready else []
-    line = sorted((c for c in consumers if c.room), key=lambda c: (c.busy, c.turn))
+    line = sorted(ready, key=lambda c: (c.busy, c.turn))
     shares = dict.fromkeys(line, 0)
     while n > 0 and line:
         # Raise the lowest consumers to the next level, as far as credit and messages allow.

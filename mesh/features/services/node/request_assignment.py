@@ -34,9 +34,14 @@ class RequestAssignment:
             self.schedule(address)
 
     def schedule(self, address: ServedAddress) -> None:
-        """Schedule the assignment, as a consumer may have credit."""
+        """Schedule the assignment, as messages arrived, or consumers changed."""
         self._due[address] = None
         self._context.out.ending[self._assign_due] = None
+
+    def on_credit(self, address: ServedAddress) -> None:
+        """Schedule the assignment if messages wait for credit, as a consumer has settled some."""
+        if address in self._waiting:
+            self.schedule(address)
 
     def _assign_due(self) -> None:
         while self._due:

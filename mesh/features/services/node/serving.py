@@ -294,4 +294,4 @@ class ServedAddresses(Component):
                 self._served += run.n
                 text = f"{server.name} finished the request without a reply."
                 self._replies.fail_run(run, "REQUEST_FAILED", text)
-        self._assignment.schedule(address)
+        self._assignment.on_credit(address)
