@@ -8,7 +8,7 @@ from itertools import chain
 
 from mesh.kernel.asking.facts import Unwanted
 from mesh.kernel.asking.interest_sync import InterestSync
-from mesh.kernel.asking.lookup_result import LastValue, LookupResult
+from mesh.kernel.asking.lookup_result import LastValue, LookupResult, RemoteLookup
 from mesh.kernel.asking.scans import Scans
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
@@ -157,39 +157,44 @@ class Lookup(Component):
         after: bool,
         found: LookupResult,
     ) -> None:
-        life = self._cache.life
+        """Add the values of other nodes to those found here, and call `then` with all of them."""
         # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
         found.away = list(sources.away)
-        question = self._question(query, visited, after, found.most)
+        question, life = self._question(query, visited, after, found.most), self._cache.life
+        remote = RemoteLookup(
+            query, question, then, found, visited, within, by == CLIENTS, life, everybody.hops, spare
+        )
+        self._ask_nodes(remote, self._demand.targets(query, {by}, sources))
 
-        def ask(targets: set[bytes]) -> None:
-            peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
-            limit = min(within, HEDGE) if spare else within
-            self._questions.ask_all(peers, question, Values, came, limit, extends=by == CLIENTS)
+    def _ask_nodes(self, remote: RemoteLookup, targets: set[bytes]) -> None:
+        peers = [peer for peer in self._nodes.askable(remote.visited) if peer.node.uuid in targets]
+        limit = min(remote.within, HEDGE) if remote.spare else remote.within
+        then = partial(self._on_replies, remote)
+        self._questions.ask_all(peers, remote.question, Values, then, limit, extends=remote.is_own)
 
-        def came(replies: Replies[Values], missing: list[str]) -> None:
-            if unasked := found.add_replies(replies, query):
-                self._context.counters.add_count("unasked", unasked)
-            lacking = [node for node in missing if node in everybody.hops]
-            if lacking and (uuid := self._next_alive(spare)):  # a missing node may be failing unnoticed
-                ask({uuid})
-                return
-            found.away, found.missing = [*found.away, *lacking], missing
-            if after:
-                self._gates.call_when_open(query.domain, end)
-            else:
-                end()
+    def _on_replies(self, remote: RemoteLookup, replies: Replies[Values], missing: list[str]) -> None:
+        """Add the replies; then ask another source in place of missing ones, or end the lookup."""
+        found = remote.found
+        if unasked := found.add_replies(replies, remote.query):
+            self._context.counters.add_count("unasked", unasked)
+        lacking = [node for node in missing if node in remote.sources]
+        if lacking and (uuid := self._next_alive(remote.spare)):  # a missing node may be failing unnoticed
+            self._ask_nodes(remote, {uuid})
+            return
+        found.away, found.missing = [*found.away, *lacking], missing
+        if remote.question.after:
+            self._gates.call_when_open(remote.query.domain, partial(self._end, remote))
+        else:
+            self._end(remote)
 
-        def end() -> None:
-            if after:
-                self._begins(query, found, life, is_own=by == CLIENTS)
-            self._remember(found, life)
-            then(found)
-
-        ask(self._demand.targets(query, {by}, sources))
+    def _end(self, remote: RemoteLookup) -> None:
+        if remote.question.after:
+            self._begins(remote)
+        self._remember(remote.found, remote.life)
+        remote.then(remote.found)
 
     def _question(self, query: Query, visited: Collection[str], after: bool, most: int) -> AskGet:
         asked = [*visited, self._context.me.name]
@@ -205,11 +210,12 @@ class Lookup(Component):
                 return peer.node.uuid
         return None
 
-    def _begins(self, query: Query, found: LookupResult, life: int, is_own: bool) -> None:
+    def _begins(self, remote: RemoteLookup) -> None:
+        found = remote.found
         for value in found.values:
             self._merging.passed(value.envelope, value.source)
-        if is_own and not (found.missing or found.away):
-            self._cache.knows(query, life)
+        if remote.is_own and not (found.missing or found.away):
+            self._cache.knows(remote.query, remote.life)
 
     # --- the cache of what clients here have subscribed to ----------------------------------------------
 

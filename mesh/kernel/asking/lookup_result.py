@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from mesh.kernel.context.pages import NAMES
 from mesh.kernel.routes.peer_calls import Replies
 from mesh.routing.querytrie import wants
-from mesh.wire.calls import LONGEST
+from mesh.wire.calls import LONGEST, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Values
@@ -77,6 +78,25 @@ class LookupResult:
             earlier[value_before.envelope.stamp] = value_before
             if len(earlier) >= self.most:
                 del earlier[min(earlier)]
+
+
+@dataclass(slots=True)
+class RemoteLookup:
+    """A lookup at other nodes, from its first question until `then` gets the result.
+
+    `found` has the values of this node, and gets those of the others.
+    """
+
+    query: Query
+    question: AskGet
+    then: Callable[[LookupResult], None]
+    found: LookupResult
+    visited: Collection[str]  # nodes that have looked before
+    within: float  # s
+    is_own: bool  # for a client here
+    life: int  # of the cache when the lookup began
+    sources: Collection[str]  # all nodes with values
+    spare: list[str]  # those of them that were not asked yet
 
 
 def _fits(value: Envelope, query: Query) -> bool:
