@@ -4,8 +4,7 @@ MeshError
  ├─ LocalError          the mesh does not allow this call, or not in the present state
  │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector, BadXPath), BadArgument (BadType)
  │   ├─ BadConfig, BadFilter, BadXml, FeatureFailed
- │   ├─ MessageTooLarge
- │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
+ │   ├─ MessageTooLarge, NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused      a refused message or call
  │   │   ├─ StaleSequence, CircularLoop, UnknownNode, NotConnected, MasterAway, Expired
@@ -31,11 +30,15 @@ OTHER_SITE = "If it belongs to a linked site, this is expected: `mesh ls --sites
 class MeshError(Exception):
     """Base class of all deliberate errors of the mesh.
 
-    The text says what happened, where, the likely reason and what to type next.
-    `code` is stable and meant for programs and for looking it up in the docs.
+    The text says what happened, where, the likely reason and what to type next. `code` is stable, for
+    programs and for looking it up in the docs. A subclass sets it with `code=` in its class statement.
     """
 
     code: str = "MESH"
+
+    def __init_subclass__(cls, *, code: str = "") -> None:
+        super().__init_subclass__()
+        cls.code = code or cls.code
 
     def __init__(self, what: str, *, hint: str = "", code: str = "") -> None:
         self.what: str = shortened(what)
@@ -72,278 +75,192 @@ def _ends(text: str, most: int) -> str:
     return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"
 
 
-class LocalError(MeshError):
+class LocalError(MeshError, code="LOCAL"):
     """The mesh does not allow this call, or does not allow it in the present state."""
 
-    code = "LOCAL"
 
-
-class BadName(LocalError):
+class BadName(LocalError, code="BAD_NAME"):
     """A name that breaks the grammar: of a node, client, session, address or queue, or a message id."""
 
-    code = "BAD_NAME"
 
-
-class BadKey(LocalError):
+class BadKey(LocalError, code="BAD_KEY"):
     """An invalid key or domain."""
 
-    code = "BAD_KEY"
 
-
-class BadQuery(LocalError):
+class BadQuery(LocalError, code="BAD_QUERY"):
     """An invalid query, or a call that cannot be made now, such as opening an inbox twice."""
-
-    code = "BAD_QUERY"
 
 
 class BadPattern(BadQuery):
     """A topic pattern that is empty, or has a misplaced wildcard."""
 
 
-class BadSelector(BadQuery):
+class BadSelector(BadQuery, code="BAD_SELECTOR"):
     """An invalid selector."""
 
-    code = "BAD_SELECTOR"
 
-
-class BadXPath(BadQuery):
+class BadXPath(BadQuery, code="BAD_XPATH"):
     """An XPath that is invalid, not supported, or too expensive."""
 
-    code = "BAD_XPATH"
 
-
-class BadXml(LocalError):
+class BadXml(LocalError, code="BAD_XML"):
     """A key's XML is malformed, too large, or contains forbidden constructs."""
 
-    code = "BAD_XML"
 
-
-class BadFilter(LocalError):
+class BadFilter(LocalError, code="BAD_FILTER"):
     """A filter or mapper of a rule that is not installed, or has an invalid argument."""
 
-    code = "BAD_FILTER"
 
-
-class FeatureFailed(LocalError):
+class FeatureFailed(LocalError, code="FEATURE"):
     """A feature that cannot be loaded or built, so the node does not start; the text names it."""
 
-    code = "FEATURE"
 
-
-class BadArgument(LocalError, ValueError):
+class BadArgument(LocalError, ValueError, code="BAD_ARGUMENT"):
     """An invalid value of an argument or option."""
-
-    code = "BAD_ARGUMENT"
 
 
 class BadType(BadArgument, TypeError):
     """An argument or option of an invalid type."""
 
 
-class BadConfig(LocalError):
+class BadConfig(LocalError, code="BAD_CONFIG"):
     """A setting that is unknown, malformed or out of range; the text says where."""
 
-    code = "BAD_CONFIG"
 
-
-class MessageTooLarge(LocalError):
+class MessageTooLarge(LocalError, code="TOO_LARGE"):
     """Content above `limits.max_content`; this message was not sent."""
 
-    code = "TOO_LARGE"
 
-
-class NotAvailable(LocalError):
+class NotAvailable(LocalError, code="NOT_AVAILABLE"):
     """A function that this release, the node's release or this environment does not support."""
 
-    code = "NOT_AVAILABLE"
 
-
-class WouldBlock(LocalError):
+class WouldBlock(LocalError, code="WOULD_BLOCK"):
     """The window of unanswered messages is full: await `flush()` and continue."""
 
-    code = "WOULD_BLOCK"
 
-
-class Closed(LocalError):
+class Closed(LocalError, code="CLOSED"):
     """A client, subscription, consumer, service or node that is closed, or is not open yet."""
 
-    code = "CLOSED"
 
-
-class WrongLoop(LocalError):
+class WrongLoop(LocalError, code="WRONG_LOOP"):
     """The client is used outside the event loop where it was opened, or opened without one."""
 
-    code = "WRONG_LOOP"
 
-
-class NodeNotFound(LocalError):
+class NodeNotFound(LocalError, code="NO_NODE"):
     """The node was not found or did not answer, or several nodes run here and none was selected."""
 
-    code = "NO_NODE"
 
-
-class NodeInUse(LocalError):
+class NodeInUse(LocalError, code="NAME_IN_USE"):
     """Another running node already has this name or identity."""
 
-    code = "NAME_IN_USE"
 
-
-class BindRefused(LocalError):
+class BindRefused(LocalError, code="BIND"):
     """An address to which this node cannot or must not bind."""
 
-    code = "BIND"
 
-
-class DataDirRefused(LocalError):
+class DataDirRefused(LocalError, code="DATA_DIR"):
     """A data directory, or another file of the mesh, that is in use, damaged or not accessible."""
 
-    code = "DATA_DIR"
 
-
-class KeysRefused(LocalError):
+class KeysRefused(LocalError, code="KEYS"):
     """Keys, or a token for them, that are missing, damaged, expired or not valid here."""
 
-    code = "KEYS"
 
-
-class PublishRefused(LocalError):
+class PublishRefused(LocalError, code="REFUSED"):
     """A refused message or call; `code` has the reason."""
 
-    code = "REFUSED"
 
-
-class StaleSequence(PublishRefused):
+class StaleSequence(PublishRefused, code="STALE_SEQUENCE"):
     """A resent message that is older than its master's records, so it may be a duplicate."""
 
-    code = "STALE_SEQUENCE"
 
-
-class CircularLoop(PublishRefused):
+class CircularLoop(PublishRefused, code="CIRCULAR_LOOP"):
     """A routing loop: the rules send a message back to a node that it has passed; the text has the path."""
 
-    code = "CIRCULAR_LOOP"
 
-
-class UnknownNode(PublishRefused):
+class UnknownNode(PublishRefused, code="UNKNOWN_NODE"):
     """No node of that name can be reached."""
 
-    code = "UNKNOWN_NODE"
 
-
-class NotConnected(PublishRefused):
+class NotConnected(PublishRefused, code="NOT_CONNECTED"):
     """The session, or every session of the client, is disconnected."""
 
-    code = "NOT_CONNECTED"
 
-
-class MasterAway(PublishRefused):
+class MasterAway(PublishRefused, code="MASTER_AWAY"):
     """The master of a topic cannot be reached, so its value is unknown."""
 
-    code = "MASTER_AWAY"
 
-
-class TailBackFull(PublishRefused):
+class TailBackFull(PublishRefused, code="TAILBACK_FULL"):
     """The outbound buffer for unreachable masters is full."""
 
-    code = "TAILBACK_FULL"
 
-
-class SiteFull(PublishRefused):
+class SiteFull(PublishRefused, code="SITE_FULL"):
     """The buffer for another site is full, and `when_full` is "reject"."""
 
-    code = "SITE_FULL"
 
-
-class SiteUnreachable(PublishRefused):
+class SiteUnreachable(PublishRefused, code="SITE_UNREACHABLE"):
     """Another site is unknown, down or not linked; the message does not wait for it."""
 
-    code = "SITE_UNREACHABLE"
 
-
-class Expired(PublishRefused):
+class Expired(PublishRefused, code="EXPIRED"):
     """The message waited beyond its expiry, or beyond a limit."""
 
-    code = "EXPIRED"
 
-
-class NoHandlers(PublishRefused):
+class NoHandlers(PublishRefused, code="NO_HANDLERS"):
     """No reachable client serves that address; the request was not delivered."""
 
-    code = "NO_HANDLERS"
 
-
-class HandlerLost(PublishRefused):
+class HandlerLost(PublishRefused, code="HANDLER_LOST"):
     """The service or node that had the request was lost; the request may have run."""
 
-    code = "HANDLER_LOST"
 
-
-class NoQueue(PublishRefused):
+class NoQueue(PublishRefused, code="NO_QUEUE"):
     """The node has no queue of that name.
 
     The queue was never declared, was deleted, or exists only at another node.
     """
 
-    code = "NO_QUEUE"
 
-
-class QueueFull(PublishRefused):
+class QueueFull(PublishRefused, code="QUEUE_FULL"):
     """The queue is full."""
 
-    code = "QUEUE_FULL"
 
-
-class UnknownName(LocalError):
+class UnknownName(LocalError, code="UNKNOWN_NAME"):
     """No node, client, session, address, queue or site has the name, as far as the asked node knows."""
 
-    code = "UNKNOWN_NAME"
 
-
-class QueueExists(LocalError):
+class QueueExists(LocalError, code="QUEUE_EXISTS"):
     """The queue was declared before with other options; the text shows the difference."""
 
-    code = "QUEUE_EXISTS"
 
-
-class QueueInUse(LocalError):
+class QueueInUse(LocalError, code="QUEUE_IN_USE"):
     """The queue was not deleted, because it has, or may have, messages or a consumer at some node."""
 
-    code = "QUEUE_IN_USE"
 
-
-class LeaseOver(LocalError):
+class LeaseOver(LocalError, code="LEASE_OVER"):
     """The message no longer belongs to this consumer; another one may have it."""
 
-    code = "LEASE_OVER"
 
-
-class RemoteError(MeshError):
+class RemoteError(MeshError, code="PROTOCOL"):
     """A peer broke the protocol: close the link, not the program."""
 
-    code = "PROTOCOL"
 
-
-class Refused(RemoteError):
+class Refused(RemoteError, code="REFUSED"):
     """A peer refused, with a reason in `code`."""
 
-    code = "REFUSED"
 
-
-class MeshTimeout(MeshError, TimeoutError):
+class MeshTimeout(MeshError, TimeoutError, code="TIMEOUT"):
     """No answer in time. The operation may still succeed.
 
-    `ids` names the messages that `publish`, `send` or `put` sent and that may still arrive. `final(id)`
-    returns the outcome of each.
+    `ids` names the messages that were sent and may still arrive; `final(id)` returns the outcome of each.
     """
 
-    code = "TIMEOUT"
     ids: tuple[str, ...] = ()
 
 
-class RequestFailed(MeshError):
+class RequestFailed(MeshError, code="FAILED"):
     """A request that was answered with a failure; `code` and `text` come from the service."""
-
-    code = "FAILED"
 
     def __init__(self, text: str, *, hint: str = "", code: str = "") -> None:
         text = str(text)
@@ -352,45 +269,32 @@ class RequestFailed(MeshError):
         self.text = text
 
 
-class BadContent(MeshError, ValueError):
+class BadContent(MeshError, ValueError, code="BAD_CONTENT"):
     """Content that does not match its type or the reader's type; the next read continues.
 
-    `key` and `sender` are those of the message. `place` is the invalid part of the value, such as `$.temp`,
-    or "$" for the whole value.
+    `key` and `sender` are those of the message. `place` is the invalid part, such as `$.temp`; `$` is all.
     """
-
-    code = "BAD_CONTENT"
-
-    key: str
-    sender: str
-    place: str
 
     def __init__(
         self, what: str, *, key: str = "", sender: str = "", place: str = "$", hint: str = "", code: str = ""
     ) -> None:
         super().__init__(what, hint=hint, code=code)
-        self.key, self.sender, self.place = key, sender, place
+        self.key: str = key
+        self.sender: str = sender
+        self.place: str = place
 
 
-class SlowConsumer(MeshError):
+class SlowConsumer(MeshError, code="SLOW_CONSUMER"):
     """A subscription with overflow="error" that did not keep up, and was ended to avoid a gap."""
 
-    code = "SLOW_CONSUMER"
 
-
-class CoreFailed(MeshError):
+class CoreFailed(MeshError, code="CORE_FAILED"):
     """A bug in the mesh itself: a change may be half done, so the node has stopped."""
 
-    code = "CORE_FAILED"
 
-
-class StoreError(MeshError):
+class StoreError(MeshError, code="STORE"):
     """The disk or database failed; nothing unsaved was acknowledged."""
 
-    code = "STORE"
 
-
-class StoreFull(StoreError):
+class StoreFull(StoreError, code="STORE_FULL"):
     """The store has no space; the message was refused, and no other message was lost."""
-
-    code = "STORE_FULL"

@@ -28,3 +28,17 @@ def test_an_error_is_short_in_all_its_texts_also_when_it_has_travelled() -> None
     error = BadName(f"{'n' * 100_000} is not a name.", hint=f"mesh up --id {'h' * 100_000}")
     assert len(str(error)) < 3 * LONGEST_WORD and len(error.args[0]) < 2 * LONGEST_WORD
     assert len(str(pickle.loads(pickle.dumps(RemoteError("z" * 100_000))))) < 2 * LONGEST_WORD
+
+
+def test_a_subclass_has_the_code_of_its_class_statement_or_its_body_or_that_of_its_base() -> None:
+    class Late(MeshError, code="LATE"):
+        pass
+
+    class Older(MeshError):
+        code = "OLDER"
+
+    class Later(Late):
+        pass
+
+    assert [kind("x").code for kind in (Late, Older, Later)] == ["LATE", "OLDER", "LATE"]
+    assert Late("x", code="OTHER").code == "OTHER" and Late.code == "LATE"
