@@ -9,6 +9,8 @@ from mesh.wire.codec import check_plain
 from mesh.wire.command import Checks, Command, command
 from mesh.wire.limits import FRAME
 
+DRAINING, MOVING = "draining", "moving"  # reasons of BYE
+
 
 @command
 class Who(Command, frozen=True, tag=5):
@@ -49,8 +51,8 @@ class Bye(Command, frozen=True, tag=8):
     Attributes:
         reason: `"stopping"`: the node stops. `"replaced"`: another connection replaces this one.
             `"draining"`: the node asks a client to finish its work, and then to visit another node.
-            `"disconnect"`: the node stops, and the receiver drops what it holds for that node. A BYE of a
-            client ends its session, for any reason.
+            `"disconnect"`: the node stops, and the receiver drops what it holds for that node. `"moving"`:
+            the client goes to another node. A BYE of a client with any other reason ends its session.
         forward: Addresses of other nodes, at most 32.
     """
 

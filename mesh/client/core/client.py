@@ -78,7 +78,9 @@ class ClientCore:
         self.departing: Departing = Departing(
             context, self.line, self.sender, outbox, self._has_work, self.subscriptions.send_ack
         )
-        self.returning: Returning = Returning(context, self.line, self.calls, wanted.fail_back, self._is_idle)
+        self.returning: Returning = Returning(
+            context, self.line, self.calls, wanted.fail_back, self._is_idle, self.departing.begin
+        )
 
     # --- events from the shell ----------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from mesh.links.backoff import delay
 from mesh.security.streamkey import StreamKey
 from mesh.streams.link import LinkReceiver
 from mesh.wire import commands as c
+from mesh.wire.connection import DRAINING
 from mesh.wire.envelope import Envelope
 from mesh.wire.spoken import agreed, in_common
 
@@ -30,7 +31,7 @@ STEADY = 10.0  # s after which a connection counts as stable
 REDIAL_MAX = 2.0  # s between attempts, at most
 SILENT = f"no sign of life for {SILENCE:g} s"  # reason of a lost connection
 ENDS = {"stopping": "the node stops", "replaced": "another connection replaces this one"}  # by reason of BYE
-DRAINING, NO_BYE = "draining", c.Bye()  # a node that drains sends its clients to other nodes
+NO_BYE = c.Bye()
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands about the connection
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 

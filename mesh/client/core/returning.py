@@ -21,7 +21,8 @@ CHECK = 15.0  # s between questions whether the preferred node is up
 class Returning:
     """The checks of a client that is not at its preferred node, the first that the user named.
 
-    `is_idle` returns whether nothing of the client is unanswered or unsettled.
+    `is_idle` returns whether nothing of the client is unanswered or unsettled. `leave` takes the function
+    that lets the client search for the next node.
     """
 
     def __init__(
@@ -31,8 +32,10 @@ class Returning:
         calls: Calls,
         policy: FailBackPolicy,
         is_idle: Callable[[], bool],
+        leave: Callable[[Callable[[], None]], None],
     ) -> None:
         self._context, self._line, self._calls, self._is_idle = context, line, calls, is_idle
+        self._leave = leave
         self._fail_back = FailBack(policy)
         self._up_since: float | None = None  # when the preferred node was first seen alive
         self._timer = Timer(context)
@@ -75,6 +78,6 @@ class Returning:
         elif self._up_since is None:
             self._up_since = self._context.now
         if self._fail_back.is_due(self._context.now, self._up_since, self._is_idle()):
-            self._line.return_to_preferred()
+            self._leave(self._line.return_to_preferred)
         else:
             self._check_later()

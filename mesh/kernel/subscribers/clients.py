@@ -27,6 +27,7 @@ from mesh.proof import same, token
 from mesh.routing.feed import Feed
 from mesh.routing.visits import Standing, compare
 from mesh.wire.commands import Bye, Hello, Pong, Refuse, Welcome
+from mesh.wire.connection import MOVING
 from mesh.wire.limits import DURABLE, OPERATOR
 
 RESERVE = 16  # sessions beyond the limit, for a local operator
@@ -58,7 +59,7 @@ class Clients(Component):
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
             on_command(Pong, lambda conn, session, command, _: self.holders.on_pong(session, command)),
-            on_command(Bye, lambda conn, session, command, _: self._goodbye(conn, session)),
+            on_command(Bye, lambda conn, session, command, _: self._goodbye(conn, session, command)),
         )
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -69,7 +70,11 @@ class Clients(Component):
         if session is not None:
             self.on_disconnected(session)
 
-    def _goodbye(self, conn: Conn, session: Session) -> None:
+    def _goodbye(self, conn: Conn, session: Session, bye: Bye) -> None:
+        if bye.reason == MOVING:
+            session.is_moving = True
+            self._context.end_connection(conn)
+            return
         self._context.out.hang_up(conn)
         self.bye(session)
 

@@ -41,7 +41,7 @@ class Collection:
             run=self.run,
             at=self.items.next,
             done=self.items.done,
-            is_connected=self.session.conn is not None or self.session.is_redirected,
+            is_connected=self.session.conn is not None or self.session.is_moving,
             is_open=self.is_open,
         )
 

@@ -1,7 +1,7 @@
 """The sessions of this node that may be at another node or between two nodes."""
 
 # Law 1: a session is expected for `linger` seconds after this node started, the link with the node that it
-#        visited was lost, it was redirected, or a certificate proved that it moved.
+#        visited was lost, it left for another node, or a certificate proved that it moved.
 # Law 2: its node's next report of it, its return, and its end replace the expectation.
 
 from __future__ import annotations

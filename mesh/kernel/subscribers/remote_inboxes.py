@@ -212,7 +212,7 @@ class RemoteInboxes(Component):
             self._inboxes.expected.expect(session, until)
 
     def _on_away(self, session: Session) -> None:
-        if session.is_redirected:
+        if session.is_moving:
             self._expect(session.name)
 
     def _on_back(self, session: Session) -> None:

@@ -47,7 +47,7 @@ class Session:
         self.user: str | None = None  # key of its connection; None = none since the start
         self.is_named = False  # the client's name was chosen by its user
         self.is_operator = False  # a command for this node, which must not move to another one
-        self.is_redirected = False  # it was told to leave this node, and may already be at another one
+        self.is_moving = False  # it leaves this node, and may already be at another one
         self.has_spoken = False  # it has sent a command
         self.feeds: dict[int, Feed] = {}
         self.ended: dict[int, Ended] = {}  # ended subscriptions, until it confirms
@@ -65,7 +65,7 @@ class Session:
         `says_again` means that the client marks resent messages, or has none.
         """
         self.conn = conn
-        self.is_redirected = False
+        self.is_moving = False
         for domain, last in self.sent.items():
             self.sent_before[domain] = max(last, self.sent_before.get(domain, 0))
         self.sent.clear()

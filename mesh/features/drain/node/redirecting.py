@@ -19,13 +19,13 @@ from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.subscribers.session import Session
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.wire.commands import Bye
+from mesh.wire.connection import DRAINING
 from mesh.wire.limits import VISITS
 
 PAUSE, TOGETHER = 0.1, 10  # s between two rounds, and clients redirected in one: 100 a second
 EMPTY = 2.0  # s for the feeds of a client to empty
 PATIENCE = 15.0  # s for a client to finish its work and leave
 TRIES = 3
-DRAINING = "draining"
 OLD = "their release cannot move to another node"
 BACK = "they can reach no other node, and came back"
 FULL = "no other node has room for them"
@@ -113,7 +113,7 @@ class Redirecting(Component):
         if others:
             self._context.out.send(session.conn, Bye(DRAINING, tuple(node.address for node in others)))
             turn.conn, turn.sent, turn.tries = session.conn, now, turn.tries + 1
-            session.is_redirected = True
+            session.is_moving = True
         return bool(others)
 
     def _check_patience(self, session: Session, turn: Turn, now: float) -> None:

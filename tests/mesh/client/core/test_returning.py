@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
+
 import mesh.testing
 from mesh.client.core.fail_back import PAUSE, UP
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.returning import CHECK
 from mesh.client.options import FailBackPolicy
 from tests.mesh.meshes import take
@@ -48,6 +51,49 @@ def test_a_client_returns_to_its_first_node_and_takes_its_subscription_along() -
             assert [message.content for message in await take(sub, 1)] == [b"1"]
             await m.pass_time(30)
             assert joe._shell.core.visits.former == {}
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("node", ["heron", "stork"])
+def test_persistent_messages_to_and_from_a_client_that_returns_are_not_refused(
+    monkeypatch: pytest.MonkeyPatch, node: str
+) -> None:
+    """The session has the name of one of the two nodes."""
+
+    async def scenario(m: mesh.testing.Mesh, joe: Any) -> None:
+        await lose_heron(m, joe)
+        if node == "heron":
+            await returns(m, joe)
+            return
+        m.kill("heron")
+        await m.pass_time(30)
+        async with m.connect("heron", "stork", client="ann", fail_back="when_idle") as ann:
+            m.start("heron")
+            await returns(m, ann)
+
+    async def returns(m: mesh.testing.Mesh, client: Any) -> None:
+        tasks, go = list[asyncio.Task[Any]](), NodeConnection.return_to_preferred
+
+        def publish(content: bytes) -> None:
+            tasks.append(asyncio.ensure_future(client.publish("k", content, domain="NEWS")))
+
+        def go_and_publish(line: NodeConnection) -> None:
+            publish(b"before")
+            go(line)
+            publish(b"after")
+            tasks.append(asyncio.ensure_future(bob.send(client.name, b"1", persistent=True)))
+
+        assert client.name.startswith(f"/node/{node}/")
+        async with m.connect("ibis", client="bob") as bob, bob.subscribe("k", domain="NEWS") as sub:
+            async with client.inbox() as inbox:
+                monkeypatch.setattr(NodeConnection, "return_to_preferred", go_and_publish)
+                await m.pass_time(UP + 3 * CHECK + 10)
+                monkeypatch.setattr(NodeConnection, "return_to_preferred", go)
+                assert home(client) == "heron"
+                assert [task.result().ok for task in tasks[:3]] == [True, True, True]
+                assert [message.content for message in await take(sub, 2)] == [b"before", b"after"]
+                assert [message.content for message in await take(inbox, 1)] == [b"1"]
 
     play(scenario)
 

@@ -114,7 +114,7 @@ def test_for_a_redirected_session_they_wait_until_it_is_elsewhere(play: Any, nod
         await visit(it, node)
         session = it.m._nodes[node].core.parts.sessions.named(SessionName.parse(it.joe.name))
         assert session is not None
-        session.is_redirected = True
+        session.is_moving = True
         it.visit("nowhere")
         await it.m.pass_time(1)
         await send(it, "1")
