@@ -33,8 +33,10 @@ def command(
     """
     if silent and history_only:
         raise click.UsageError("Give either --silent or --history-only, not both.")
+    if domain == "":
+        print_message('mesh: --domain "" is deprecated: it erases the topic in every domain, as without it.')
     with sync.connect(url, **options.limits(timeout)) as m:
-        erased = m.erase(key, domain=domain, silent=silent, history_only=history_only)
+        erased = m.erase(key, domain=domain or None, silent=silent, history_only=history_only)
     if erased:
         print_data(erased)
     if not erased:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any
@@ -101,6 +102,7 @@ class RetainedValues(Posting):
                 and `__sys__cluster.node.info[NAME]` the addresses that the admin has set for it.
             xpath: Deletes each topic that `get` finds with it, one after the other.
             domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
+                The empty text does the same, and is deprecated.
             silent: Whether to notify no subscriber.
             history_only: Whether to delete only the retained values. The topic remains for its subscribers,
                 which are not notified, and `mesh why topic` does not call it erased.
@@ -119,6 +121,7 @@ class RetainedValues(Posting):
         Example:
             await m.erase("sensors/kitchen/temp")
         """
+        warn_of_empty_domain(domain, stacklevel=3)
         mode = _mode(silent, history_only)
         if xpath is not None:
             q = query(key, None, xpath, domain)
@@ -150,6 +153,13 @@ class RetainedValues(Posting):
             await self._change()
         value = await self._call_value(lambda request: c.Call(request, "erase", arguments))
         return [str(key) for key in value["erased"]]
+
+
+def warn_of_empty_domain(domain: object, stacklevel: int) -> None:
+    """Warn if the domain of an erasure is empty, which means every domain; `stacklevel` 2 is the caller."""
+    if domain == "":
+        what = 'erase(domain="") erases the topic in every domain. Omit domain= to do so, or name a domain.'
+        warnings.warn(what, DeprecationWarning, stacklevel=stacklevel)
 
 
 def _mode(silent: bool, history_only: bool) -> str:

@@ -88,6 +88,7 @@ class RetainedValues(Connected):
                 and `__sys__cluster.node.info[NAME]` the addresses that the admin has set for it.
             xpath: Deletes each topic that `get` finds with it, one after the other.
             domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
+                The empty text does the same, and is deprecated.
             silent: Whether to notify no subscriber.
             history_only: Whether to delete only the retained values. The topic remains for its subscribers,
                 which are not notified, and `mesh why topic` does not call it erased.
@@ -106,10 +107,6 @@ class RetainedValues(Connected):
         Example:
             m.erase("sensors/kitchen/temp")
         """
-        left = self._left(timeout)
-        return self._run(
-            left(),
-            lambda: self._aio.erase(
-                key, xpath=xpath, domain=domain, silent=silent, history_only=history_only, timeout=left()
-            ),
+        return super().erase(
+            key, xpath=xpath, domain=domain, silent=silent, history_only=history_only, timeout=timeout
         )

@@ -24,6 +24,7 @@ from mesh.client.handler import check_function
 from mesh.client.oneloop import NotCopied
 from mesh.client.options import PublishOptions, check_options
 from mesh.client.registrations import Registrations as AsyncRegistrations
+from mesh.client.retained_values import warn_of_empty_domain
 from mesh.client.threads import check_plain, threaded
 from mesh.errors import MeshTimeout, WouldBlock
 from mesh.features.queues.client import consumer
@@ -208,6 +209,12 @@ class ThreadClient(NotCopied):
         return await self._aio.final(await message._handed() if isinstance(message, Receipt) else message)
 
     # --- subscribing and handling -----------------------------------------------------------------------
+
+    def erase(self, *key: Any, **options: Any) -> list[str]:
+        domain, left = options.pop("domain"), self._left(options.pop("timeout"))
+        warn_of_empty_domain(domain, stacklevel=4)  # the client's thread does not know the caller
+        where = None if domain == "" else domain
+        return self._run(left(), lambda: self._aio.erase(*key, domain=where, timeout=left(), **options))
 
     def subscribe(self, *topics: Any, **options: Any) -> Any:
         made = self._aio.subscribe(*topics, **options)

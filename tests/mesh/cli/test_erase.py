@@ -16,6 +16,15 @@ def test_erase_prints_what_is_gone(given: Given, capsys: pytest.CaptureFixture[s
     assert [said["history_only"] for _, _, said in fake.asked] == [False, False, True]
 
 
+def test_an_empty_domain_is_deprecated_as_it_means_every_domain(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = given(erase=["k"])
+    assert main(["erase", "k", "--domain", ""]) == 0
+    assert [said["domain"] for _, _, said in fake.asked] == [None]
+    assert "every domain, as without it" in capsys.readouterr().err
+
+
 def test_erase_says_by_its_exit_code_that_there_was_nothing(
     given: Given, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -227,6 +227,7 @@ async def outcome(call: Call, m: Client, value: Any) -> str:
     return ""
 
 
+@pytest.mark.filterwarnings("ignore:erase:DeprecationWarning")  # of an empty domain
 def test_trial_B1_no_value_of_any_argument_stops_a_client() -> None:
     async def scenario() -> list[str]:
         said = []
@@ -301,6 +302,7 @@ def blocking() -> Iterator[sync.Client]:
 ASYNC_ONLY = ("subscribe", "unsubscribe", "final", "serve ", "gather", "queue consume")
 
 
+@pytest.mark.filterwarnings("ignore:erase:DeprecationWarning")  # of an empty domain
 @pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith(ASYNC_ONLY)])
 def test_trial_B1_nor_a_blocking_one(blocking: sync.Client, name: str) -> None:
     call, values = CALLS[name]
