@@ -42,7 +42,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("A message", "", mesh.Message,
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
       "provisional", "late", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
-    ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unsubscribe", "id"]),
+    ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unknown_gaps", "unsubscribe", "id"]),
     ("A message from a queue", "Besides the attributes of a message, a delivery has the following.",
      mesh.Delivery, ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
     ("A request", "Besides the attributes of a message, a request has the following.",

@@ -5,9 +5,10 @@ const MASTERS = 64; // masters in SUBSCRIBE
 const RANGES = 1000; // ranges of a stream, and streams of a subscription, that are kept
 
 /** Messages, in order: `for await (const message of subscription)`. `lost` counts messages that were dropped because
- *  this subscriber was too slow. */
+ *  this subscriber was too slow, `unknownGaps` how often an unknown number of transient messages may be missing. */
 export class Subscription {
   lost = 0;
+  unknownGaps = 0;
   taken = 0; // items used up since the node began anew: its credit
   isReady = false; // confirmed by the node
 
@@ -15,6 +16,7 @@ export class Subscription {
   #items = []; // messages of each item that is not used up; `isOld`: from before the node began anew
   #inUse = null; // item of the last delivered message
   #places = new Map(); // master -> twice its last position, plus 1 if that position is passed
+  #hasTransient = false; // a transient message has arrived
   #seen = new Map(); // stream and domain -> Seen
   #wake = null; // resolves the wait for a message
   #end = null;
@@ -46,6 +48,7 @@ export class Subscription {
   /** Handle an item: the messages of an envelope for this subscription. */
   arrived(messages, master, position) {
     const tooLate = new Set();
+    this.#hasTransient ||= messages.some(({ persistent, state }) => !persistent && state !== 'ERASED');
     const fresh = messages.map((message) => this.#news(message, master, tooLate)).filter(Boolean);
     // An envelope at a passed position is resent after a crash. Its new messages were dropped before, and would now
     // be out of order.
@@ -57,9 +60,10 @@ export class Subscription {
     if (this.#items.length) this.#wake?.();
   }
 
-  /** Count messages that were dropped before the next item. */
+  /** Count messages that were dropped before the next item; 0: an unknown number of transient ones. */
   missed(dropped) {
     this.lost += dropped;
+    if (!dropped && this.#hasTransient) this.unknownGaps += 1;
   }
 
   /** Count from 0, as the node does after a restart. */

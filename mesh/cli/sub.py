@@ -146,7 +146,7 @@ def lines_of(line: Callable[[Message], bytes]) -> Callable[[Batch, int], bytes]:
 def _print(
     subscription: sync.Subscription, lines: Callable[[Batch, int], bytes], most: int | None, end: float | None
 ) -> None:
-    dropped = printed = 0
+    dropped = unknown = printed = 0
     while most is None or printed < most:
         timeout = None if end is None else max(0.0, end - time.monotonic())
         batch = subscription.next_batch(timeout)
@@ -162,3 +162,6 @@ def _print(
             new, dropped = subscription.dropped - dropped, subscription.dropped
             why = "this client is too slow, or a link with another site had no room"
             print_message(f"dropped {count(new, 'message')} ({dropped:,} in total): {why}")
+        if subscription.unknown_gaps > unknown:
+            unknown = subscription.unknown_gaps
+            print_message("transient messages may be missing: a node that this client has left ended")

@@ -24,7 +24,7 @@ class Batch(Sequence[Message[T]]):
     def __init__(self, envelope: Envelope, indices: Sequence[int] | None = None, gap: int = 0) -> None:
         self._envelope = envelope
         self._indices = indices
-        self.gap = gap  # messages dropped before this batch
+        self.gap = gap  # messages dropped before this batch, as far as their number is known
 
     def __len__(self) -> int:
         return self._envelope.count if self._indices is None else len(self._indices)

@@ -81,6 +81,14 @@ class Subscription(Generic[T]):
         return self._intake.dropped
 
     @property
+    def unknown_gaps(self) -> int:
+        """The number of gaps of unknown size: transient messages may be missing, as the client's node ended.
+
+        Such a gap is not counted before the first transient message, and not in `dropped`.
+        """
+        return self._intake.unknown_gaps
+
+    @property
     def _is_in_use(self) -> bool:
         return self._intake.is_in_use
 

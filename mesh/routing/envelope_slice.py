@@ -59,6 +59,9 @@ class EnvelopeSlice(Struct, eq=False):
         gap, self.gap = self.gap, 0
         return gap
 
+    def return_gap(self, gap: int) -> None:
+        self.gap += gap
+
     def is_void(self, wall: int) -> bool:
         """Return whether the envelope is in memory and the slice has expired at `wall` (ns since 1970)."""
         envelope = self.stored.envelope

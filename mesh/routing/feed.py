@@ -137,7 +137,7 @@ class Feed(FeedState):
                 else:  # the disk has lost it
                     self._leave_gap(self._drop(slice_, "LOST"))
             self._backlog.fetch(self.pump)
-        if self.gap:
+        if self.gap or self.has_unknown_gap:
             self.tell_gap()
 
     def missed(self, messages: int) -> None:
@@ -145,9 +145,14 @@ class Feed(FeedState):
         self.gap += messages
         self.tell_gap()
 
+    def miss_unknown(self) -> None:
+        """Report, when nothing else is owed, that an unknown number of messages may be missing."""
+        self.has_unknown_gap = True
+        self.tell_gap()
+
     def tell_gap(self) -> None:
         """Report the gap behind all slices, if the subscriber is connected and nothing else is owed."""
-        if self.gap and self.connected and not self.is_owed:
+        if (self.gap or self.has_unknown_gap) and self.connected and not self.is_owed:
             self._ends_in_gap(self)
 
     def restart(self) -> None:

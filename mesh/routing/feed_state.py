@@ -32,6 +32,7 @@ class FeedState:
     """
 
     is_peer = False
+    has_unknown_gap = False  # an unreported gap of unknown size behind all slices
     since: Mapping[Query, Mapping[bytes, int]] = {}  # for peers only
 
     def __init__(
@@ -175,6 +176,9 @@ class FeedState:
     def take_gap(self) -> int:
         gap, self.gap = self.gap, 0
         return gap
+
+    def return_gap(self, gap: int) -> None:
+        self.gap += gap
 
     def _leave_gap(self, gap: int) -> None:
         if gap and not self._backlog.leave_gap(gap):

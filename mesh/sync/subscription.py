@@ -47,6 +47,11 @@ class Subscription(Generic[T]):
         """The number of dropped messages, as for `mesh.Subscription`."""
         return self._made.dropped
 
+    @property
+    def unknown_gaps(self) -> int:
+        """The number of gaps of unknown size, as for `mesh.Subscription`."""
+        return self._made.unknown_gaps
+
     def __enter__(self) -> Subscription[T]:
         self._thread.run(self._made.__aenter__)
         return self

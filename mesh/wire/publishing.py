@@ -145,7 +145,8 @@ class ItemHead(msgspec.Struct, frozen=True, array_like=True):
         master: Id of that master, which may be another node than the sender.
         targets: To a client: for each subscription its number and a u16 column of the places in this envelope
             that are for it. Empty column: all.
-        gaps: For each subscription the number of its messages that were dropped before this one.
+        gaps: For each subscription the number of its messages that were dropped before this one. 0:
+            an unknown number of transient ones may be missing, as a node where the session was has ended.
         ttl: Of an envelope to an address: the ms that are left. 0: no limit.
         tries: From a queue: for each message a byte with its earlier deliveries. Empty: none.
     """

@@ -15,11 +15,12 @@ from mesh.client.message import Message
 from mesh.errors import MeshError
 from mesh.streams.seen import SeenMessages
 from mesh.wire.commands import Query, Subscribe
-from mesh.wire.envelope import ERASED, INITIAL, LATE, UNCONFIRMED, Envelope, as_ranges
+from mesh.wire.envelope import ERASED, INITIAL, LATE, PERSISTENT, UNCONFIRMED, Envelope, as_ranges
 from mesh.wire.limits import HISTORY
 
 INBOX = 0  # the subscription number of the inbox
 MASTERS = 64  # masters in SUBSCRIBE
+IN_A_LOG = PERSISTENT | ERASED  # flags of messages that a master resends
 NOWHERE: Mapping[bytes, int] = MappingProxyType({})
 
 
@@ -35,7 +36,7 @@ class Intake:
     """The batches of one subscription, which survives the loss of its node. Repeated messages are left out.
 
     `stirred` is called when a batch may be available or the subscription may have ended, `was_used` when a
-    batch was consumed, and `has_gap` with the number of dropped messages.
+    batch was consumed, and `has_gap` with the number of dropped messages, 0 if that is unknown.
     """
 
     query: Query
@@ -56,12 +57,14 @@ class Intake:
         self.confirmed: bool = False
         self.used: int = 0  # consumed items, for the node's credit
         self.dropped: int = 0  # messages dropped for this subscriber
+        self.unknown_gaps: int = 0  # gaps of unknown size
         self.began: dict[bytes, int] = {}  # by master: the first position of the subscription
         self.error: MeshError | None = None  # reason of the end
         self.is_left: bool = False  # an inbox without a reader
         self.stirred: Callable[[], None] = _nobody
         self._was_used, self._has_gap = was_used, has_gap
         self._gap = 0  # dropped messages, not reported by a batch yet
+        self._has_transient = False  # a transient message has arrived
         self._seen = SeenMessages()
         self._unconfirmed: Unconfirmed | None = None  # usually None
         self._was_restarted = False
@@ -182,6 +185,8 @@ class Intake:
     def on_item(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0
     ) -> None:
+        if not envelope.flags & IN_A_LOG:
+            self._has_transient = True
         if envelope.flags & UNCONFIRMED:
             if self._unconfirmed is None:
                 self._unconfirmed = Unconfirmed()
@@ -211,6 +216,12 @@ class Intake:
         self.dropped += gap
         self._gap += gap
         self._has_gap(self, gap)
+
+    def missed_unknown(self) -> None:
+        """Record that an unknown number of transient messages may be missing, if there are such messages."""
+        if self._has_transient:
+            self.unknown_gaps += 1
+            self._has_gap(self, 0)
 
     def _batch_of(self, envelope: Envelope, indices: tuple[int, ...] | None) -> Batch | None:
         if indices == ():

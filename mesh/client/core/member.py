@@ -25,6 +25,7 @@ class GroupMember:
         self.strands: Sequence[ClientServing] = strands
         self.number: int = strands[0].number
         self.dropped: int = 0
+        self.unknown_gaps: int = 0
         self._given: Used | None = None
         self._turn: deque[ClientServing] = deque(strands)
 

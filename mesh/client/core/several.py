@@ -118,6 +118,10 @@ class Several:
         return sum(strand.dropped for strand in self.strands)
 
     @property
+    def unknown_gaps(self) -> int:
+        return max(strand.unknown_gaps for strand in self.strands)
+
+    @property
     def error(self) -> MeshError | None:
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
@@ -29,6 +30,8 @@ SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # window that ACK_LATER requires: bytes, items
 
 DROPPED = "the messages were read too slowly, or a link from another node or site was full"
+ENDED = "the node that had them ended, so their number is unknown"
+NAMED = 5  # queries in the report of a gap of unknown size
 GAPS_AFTER = 1.0  # s of summing gaps before a report
 
 
@@ -47,6 +50,7 @@ class Subscriptions:
         self._is_ample = False
         self._acked = 0  # number of the last acknowledged ITEMS
         self._gaps: Counter[str] = Counter()  # dropped messages, by query
+        self._unknown: dict[str, None] = {}  # queries with a gap of unknown size
         self._told: dict[int, int] = {}  # consumed items reported on this connection
         self._used: dict[int, Intake] = {}  # subscriptions with unreported items
         self._replies = 0  # items of replies, consumed on arrival
@@ -168,8 +172,12 @@ class Subscriptions:
         for head, envelope in zip(command.heads, envelopes, strict=True):
             gaps = dict(head.gaps)
             for number in gaps if not head.targets else ():  # a gap without a message
-                if (subscription := self._all.get(number)) is not None:
+                if (subscription := self._all.get(number)) is None:
+                    continue
+                if gaps[number]:
                     subscription.missed(gaps[number])
+                else:
+                    subscription.missed_unknown()
             for number, column in head.targets:
                 subscription = self._all.get(number)
                 if subscription is not None:
@@ -203,14 +211,23 @@ class Subscriptions:
         self.plan_ack()
 
     def _has_gap(self, s: Intake, gap: int) -> None:
-        if not self._gaps:
+        if not (self._gaps or self._unknown):
             self._context.later(GAPS_AFTER, self._tell_gaps)
-        self._gaps[s.query.text or s.query.kind] += gap
+        what = s.query.text or s.query.kind
+        if gap:
+            self._gaps[what] += gap
+        else:
+            self._unknown[what] = None
 
     def _tell_gaps(self) -> None:
         for what, gap in self._gaps.items():
             self._context.do(Report("gap", f"dropped {messages(gap)} of {what}: {DROPPED}"))
+        if self._unknown:
+            more = f" and {len(self._unknown) - NAMED:,} more" if len(self._unknown) > NAMED else ""
+            queries = ", ".join(islice(self._unknown, NAMED)) + more
+            self._context.do(Report("gap", f"may lack transient messages of {queries}: {ENDED}"))
         self._gaps.clear()
+        self._unknown.clear()
 
     @property
     def count(self) -> int:

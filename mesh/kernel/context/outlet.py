@@ -39,6 +39,25 @@ class Gapped(Protocol):
     def take_gap(self) -> int:
         """Return the gap, and reset it."""
 
+    def return_gap(self, gap: int) -> None:
+        """Add a gap that was taken, and is to be reported again."""
+
+
+class UnknownGap:
+    """The gap of unknown size in which a feed ends: its number is 0."""
+
+    gap = 0
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    def take_gap(self) -> int:
+        self._feed.has_unknown_gap = False
+        return self.gap
+
+    def return_gap(self, gap: int) -> None:
+        self._feed.has_unknown_gap = True
+
 
 Emit = Callable[[Conn, list[bytes]], None]
 # The number of a message, and the gaps that it reports: (source, messages) of its slices, and relayed gaps.
@@ -94,7 +113,7 @@ class Outlet:
         """
         for _, gaps, passed_on in self._told:
             for whose, gap in gaps:
-                whose.gap += gap
+                whose.return_gap(gap)
             for path, messages in passed_on.items():
                 pass_on(self.passed_on, path, messages)
         self._told.clear()
@@ -126,12 +145,17 @@ class Outlet:
         while self._queue and self.conn is not None and self._sender.open:
             self._send(emit, self.conn, *self._gather())
         if self._ending and self.conn is not None and self._sender.open:
-            ending = [feed for feed in self._ending if feed.gap]  # others were reported meanwhile
-            self._ending.clear()
-            if ending:
-                gaps = self._take_gaps([(feed, feed) for feed in ending])
-                head = ItemHead(body_frames(NOTHING), gaps=gaps)
-                self._send(emit, self.conn, [head], [NOTHING.header(), *chunks(NOTHING.body)], 0)
+            ending, self._ending = self._ending, {}
+            # Other gaps were reported meanwhile.
+            self._send_gaps(emit, self.conn, [(feed, feed) for feed in ending if feed.gap])
+            unknown = [(feed, UnknownGap(feed)) for feed in ending if feed.has_unknown_gap]
+            self._send_gaps(emit, self.conn, unknown)
+
+    def _send_gaps(self, emit: Emit, conn: Conn, ending: Sequence[tuple[Keyed, Gapped]]) -> None:
+        """Send a head that only reports gaps, if there are any."""
+        if ending:
+            head = ItemHead(body_frames(NOTHING), gaps=self._take_gaps(ending))
+            self._send(emit, conn, [head], [NOTHING.header(), *chunks(NOTHING.body)], 0)
 
     def _send(self, emit: Emit, conn: Conn, heads: list[ItemHead], frames: list[bytes], size: int) -> None:
         message = [encode(Items(self._sender.next, tuple(heads))), *frames]

@@ -93,14 +93,19 @@ class Session:
         if self.user is None:  # restored at the start, and not connected since
             return [(number, UNKNOWN) for number, _ in feeds]
         counts = ((number, feed.left_behind(received.get(number, 0))) for number, feed in feeds)
-        return [(number, count) for number, count in counts if count]
+        unknown = [(number, UNKNOWN) for number, feed in feeds if feed.has_unknown_gap]
+        return [*unknown, *((number, count) for number, count in counts if count)]
 
     def report_gaps(self, gaps: Iterable[tuple[int, int]]) -> None:
-        """Report messages that another node dropped, by subscription; an UNKNOWN number counts as one."""
+        """Report messages that another node dropped, by subscription; their number may be UNKNOWN."""
         for number, count in gaps:
             feed = self.feeds.get(number)
-            if feed is not None and feed.queries:
-                feed.missed(count or 1)
+            if feed is None or not feed.queries:
+                continue
+            if count == UNKNOWN:
+                feed.miss_unknown()
+            else:
+                feed.missed(count)
 
     def is_again(self, e: Envelope) -> bool:
         """Return whether an envelope may have been forwarded before, so that its master may have it."""

@@ -6,7 +6,7 @@
 #        nodes that forward its messages. It is kept after the session has left, as its messages may still
 #        wait here.
 # Law 4: messages that a former node drops, and that no log has, are reported to the client as a gap: by their
-#        number, or as one message if that node ended.
+#        number, or as a gap of unknown size if that node ended.
 
 from __future__ import annotations
 

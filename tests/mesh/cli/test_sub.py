@@ -16,8 +16,8 @@ Capture = pytest.CaptureFixture[str]
 class Subscription:
     """A subscription that has received these batches, after `dropped` messages."""
 
-    def __init__(self, *batches: Batch, dropped: int = 0) -> None:
-        self.dropped = dropped
+    def __init__(self, *batches: Batch, dropped: int = 0, unknown_gaps: int = 0) -> None:
+        self.dropped, self.unknown_gaps = dropped, unknown_gaps
         self._batches = list(batches)
 
     def __enter__(self) -> "Subscription":
@@ -62,10 +62,11 @@ def test_when_its_time_is_over_the_exit_code_is_124(given: Given, capsys: Captur
 
 
 def test_a_gap_is_reported_with_both_reasons(given: Given, capsys: Capture) -> None:
-    given(subscribe=Subscription(Batch(envelope("k")), dropped=65))
+    given(subscribe=Subscription(Batch(envelope("k")), dropped=65, unknown_gaps=1))
     assert main(["sub", "k", "--count", "1"]) == 0
     said = capsys.readouterr().err
     assert "dropped 65 messages (65 in total): this client is too slow, or a link with another site" in said
+    assert said.count("transient messages may be missing") == 1
 
 
 def test_a_last_value_is_marked_and_raw_contents_are_not(given: Given, capsys: Capture) -> None:

@@ -5,7 +5,7 @@ import pytest
 from mesh.client.core.absence import AWAY, AWAY_AGAIN
 from mesh.client.core.intake import Terms
 from mesh.client.core.node_connection import REDIAL_MAX, SILENCE
-from mesh.client.core.subscriptions import DROPPED, GAPS_AFTER
+from mesh.client.core.subscriptions import DROPPED, ENDED, GAPS_AFTER
 from mesh.errors import Closed, NodeNotFound
 from mesh.wire import commands as c
 from tests.mesh.client.core.benches import CoreBench, DeskBench, LineBench
@@ -117,7 +117,19 @@ def test_what_was_dropped_is_told_once_a_second_with_its_number() -> None:
     intake._has_gap(intake, 1)
     bench.wait(GAPS_AFTER * 0.8)
     assert [text.split()[1] for _, text in bench.told()] == ["7", "2"], "the third waits for its own second"
+    intake._has_gap(intake, 0)
     intake._has_gap(intake, 999)
     bench.core.close()
     bench.wait()
     assert bench.told()[2] == ("gap", f"dropped 1,000 messages of a/#: {DROPPED}"), "at once"
+    assert bench.told()[3] == ("gap", f"may lack transient messages of a/#: {ENDED}")
+
+
+def test_a_gap_of_unknown_size_is_told_once_for_all_subscriptions() -> None:
+    bench = CoreBench()
+    subscriptions = bench.core.subscriptions
+    for n in range(7):
+        intake = subscriptions.new_subscription(c.Query("exact", f"k{n}", ""), True, Terms())
+        intake._has_gap(intake, 0)
+    bench.wait(GAPS_AFTER)
+    assert bench.told() == [("gap", f"may lack transient messages of k0, k1, k2, k3, k4 and 2 more: {ENDED}")]

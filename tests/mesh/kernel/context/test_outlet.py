@@ -204,3 +204,12 @@ def test_a_subscription_that_is_gone_is_told_of_no_gap() -> None:
     feed, outlet = ending(3)
     outlet.drop_slices(feed)
     assert gaps_told(outlet) == []
+
+
+def test_a_gap_of_unknown_size_is_told_in_a_head_of_its_own() -> None:
+    feed, outlet = ending(3)
+    feed.has_unknown_gap = True
+    assert gaps_told(outlet) == [([(7, 3)], 0), ([(7, 0)], 0)]
+    assert (feed.gap, feed.has_unknown_gap) == (0, False)
+    outlet.restart()
+    assert (feed.gap, feed.has_unknown_gap) == (3, True), "as neither was acknowledged"
