@@ -15,6 +15,7 @@ from textwrap import dedent
 from typing import Any, NoReturn
 
 import mesh
+from mesh.client.events import KINDS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "client.md"
 BEGIN, END = (f"<!-- made from docstrings by tools/client_page.py: {word} -->" for word in ("begin", "end"))
@@ -87,12 +88,21 @@ def page() -> Iterator[str]:
         for name in names:
             if name not in values:
                 yield from _told(CALLED.get(kind, "") + name, there[name], getattr(kind, name))
+            if name == "events":
+                yield "\n".join(_event_rows())
         if values:
             yield "\n".join(["| name | meaning |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
     names = sorted({name for name in dir(mesh.Client) if name[0] != "_"} - verbs(mesh.Client).keys())
     later = ", ".join(f"`{name}`" for name in names)
     yield "## Not yet available"
     yield f"These names are reserved. Each call raises `NotAvailable` with the reason: {later}."
+
+
+def _event_rows() -> Iterator[str]:
+    yield from ("| `kind` | meaning | `text` | logged as |", "| --- | --- | --- | --- |")
+    for name, kind in KINDS.items():
+        level = "warning" if kind.is_warning else "info"
+        yield f"| `{name}` | {kind.meaning.removesuffix('.')} | {kind.text} | {level} |"
 
 
 def _is_called(verb: Any) -> bool:

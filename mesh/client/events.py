@@ -4,35 +4,68 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakSet
 
 LOG = logging.getLogger("mesh.client")
-WARNINGS = ("waiting", "gap", "refused-later", "settled-late", "blocked", "saved-nodes")
 KEPT = 1000  # unread events per iterator
+
+
+class EventKind(NamedTuple):
+    """A kind of events: its meaning, the content of `text`, and whether it is logged as a warning."""
+
+    meaning: str
+    text: str
+    is_warning: bool = False
+
+
+# docs/client.md has a table of them.
+KINDS: Mapping[str, EventKind] = {
+    "connected": EventKind("A node accepted the client, at first or again.", "session name"),
+    "disconnected": EventKind("The connection was lost; the client searches for a node.", "node and reason"),
+    "refused": EventKind("A node refused the client.", "reason and code"),
+    "waiting": EventKind(
+        "Work waits for an unreachable node, for 5 s, and then each minute.",
+        "time, node, and numbers of messages, calls, subscriptions and other work",
+        True,
+    ),
+    "session_moved": EventKind(
+        "The client is at another node. `resumed`: whether its session came along, and so its subscriptions; "
+        "otherwise they began anew.",
+        "former and present node",
+    ),
+    "gap": EventKind(
+        "Messages of subscriptions were dropped: they were read too slowly, exceeded a limit in transit, or "
+        "a node ended. Once a second at most.",
+        "number, if known, query, and reason",
+        True,
+    ),
+    "refused-later": EventKind(
+        "A message that had waited for its master was refused, and no call awaited its final answer.",
+        "message id and reason",
+        True,
+    ),
+    "settled-late": EventKind(
+        "The ack at the end of a block came too late at the node that had delivered the message.",
+        "reason",
+        True,
+    ),
+    "blocked": EventKind("The event loop stood still for 5 s or more.", "seconds, and a hint", True),
+    "saved-nodes": EventKind("The saved list of nodes is damaged, or was not written.", "reason", True),
+    "mdns": EventKind("A search for nodes by multicast DNS failed.", "reason"),
+}
+WARNINGS = frozenset(name for name, kind in KINDS.items() if kind.is_warning)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of this client.
-
-    Kinds: "connected", "disconnected" and "refused" concern the client's node. "waiting": messages, calls,
-    subscriptions or other work waits for an unreachable node; the event comes after 5 s and then each minute,
-    and its text counts them.
-    "gap": messages were dropped, because they were read too slowly or exceeded a limit in transit from
-    another node or site. "refused-later": a message that had waited for its master was refused, and no call
-    awaited its final answer; the text is its id and the reason. "settled-late": the ack at the end of a
-    block came too late at the node that had delivered the message. "blocked": the event loop stood still for
-    5 s or more; the text says how long. "saved-nodes": the saved list of nodes is damaged, or was not
-    written.
-    "mdns": a search for nodes by multicast DNS failed.
-    "session_moved": the client is at another node. `resumed` is whether its session came along, and so its
-    subscriptions; otherwise they began anew there.
-    """
+    """An event of this client. `kind` is one of `KINDS`, which has its meaning and the content of `text`."""
 
     kind: str
     text: str
-    resumed: bool | None = None  # of "session_moved"
+    resumed: bool | None = None  # of "session_moved" only
 
 
 def log_event(event: Event, session: str, node: str) -> None:

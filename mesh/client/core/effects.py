@@ -55,7 +55,7 @@ class CloseConnection(Struct, frozen=True, gc=False):
 
 
 class Report(Struct, frozen=True, gc=False):
-    """Report an event: its `kind` is one of `mesh.client.events.Event`, or "closed" at the end."""
+    """Report an event: its `kind` is one of `mesh.client.events.KINDS`, or "closed" at the end."""
 
     kind: str
     text: str
