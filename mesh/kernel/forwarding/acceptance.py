@@ -135,6 +135,8 @@ class Acceptance:
             return
         if self.was_master and self._answers(envelope, origin, decision, was_sent):
             return
+        if self._tailback.returns.return_arrived(envelope, origin):
+            return
         if decision.kind is Kind.REFUSE or turns_back(decision, origin):
             self._refuse(envelope, origin, decision)
             return

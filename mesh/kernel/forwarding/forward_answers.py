@@ -39,6 +39,7 @@ class ForwardAnswers:
                 if line is not None:
                     line.progress = self._context.clock.now
                 self._outcome(entry, peer.node.name, part)
+        self._tailback.returns.return_waiting()
         self._schedule_send(peer.node.name)  # its window may be open again
 
     def on_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
@@ -49,7 +50,7 @@ class ForwardAnswers:
         if answer.state == WARNING:
             if hop in entry.lacking:
                 self._tailback.warn(entry, answer.text)
-        elif hop in entry.lacking and self._may_turn(entry, answer):
+        elif hop in entry.lacking and self._may_turn(entry, answer) and not self._goes_back(entry, answer):
             self._put_off.defer_returned(entry, answer.text, answer.state == CHANGING)
         elif hop in entry.lacking:
             self._tailback.record_final_answer(entry, hop, answer)
@@ -58,6 +59,10 @@ class ForwardAnswers:
         elif answer.state == "OK" and hop in entry.former and not entry.was_divided:
             # Accepted by an earlier hop, so refusals of the present one do not count.
             self._tailback.record_final_answer(entry, entry.hops[0], answer)
+
+    def _goes_back(self, entry: PendingForward, answer: Answer) -> bool:
+        """Return whether a returned entry goes back further, as a message before it has expired."""
+        return answer.state == CHANGING and self._tailback.returns.returns_entry(entry)
 
     def _may_turn(self, entry: PendingForward, answer: Answer) -> bool:
         """Return whether the refusal may be due only to different versions of the rules.

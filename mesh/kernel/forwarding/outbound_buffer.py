@@ -16,6 +16,7 @@ from mesh.kernel.forwarding.entry_expiry import RETRY, EntryExpiry
 from mesh.kernel.forwarding.entry_storage import EntryStorage
 from mesh.kernel.forwarding.outbound_size import OutboundSize
 from mesh.kernel.forwarding.route_decisions import CIRCULAR
+from mesh.kernel.forwarding.transit_returns import TransitReturns
 from mesh.mapping.decision import CHANGING
 from mesh.routing.forward_stages import DONE, Keeping
 from mesh.routing.forward_table import ForwardTable
@@ -64,6 +65,7 @@ class OutboundBuffer:
         self._stuck: dict[tuple[bytes, str], PendingForward] = {}  # by stream: could not be stored
         self._expiry = EntryExpiry(context, onward, self.record_final_answer)
         self._expire_in_time = self._expiry.add
+        self.returns = TransitReturns(context, onward, self.record_final_answer)
         size = self._size = OutboundSize(context, onward)
         self.age, self.depth, self.is_half_full = size.age, size.depth, size.is_half_full
 
@@ -223,6 +225,7 @@ class OutboundBuffer:
             if was_stored:
                 self._log.give_up(entry.envelope, refusal.first, refusal.last, self._context.clock.now)
             self._on_refused(entry, refusal)
+            self.returns.on_answer(entry, refusal)
         if was_stored and refusals:
             # The entry is deleted before it is answered: otherwise, after a crash, the entry would be sent
             # again after later messages.
@@ -262,6 +265,7 @@ class OutboundBuffer:
                 self._context.clock.wake(due)
         with self._disk.together():
             self._expiry.tick()
+            self.returns.return_waiting()
 
     def _warning_due(self, entry: PendingForward) -> float:
         """Return the time at which the patience for the first stalled hop of the entry runs out."""

@@ -37,6 +37,7 @@ class Stage:
         self.routing.onward.split_known.side_effect = lambda e: ([], [(e.first, e.last)])
         self.routing.deciding.split_by_route.side_effect = lambda e: [(e, decision)]
         self.routing.put_off.waits_for.return_value = None
+        self.routing.tailback.returns.return_arrived.return_value = False
         self.refused = RefusalMemory("heron", lambda e: None)
         self.answers: list[tuple[int, int, str]] = []
         local: Any = Mock(is_local=True)

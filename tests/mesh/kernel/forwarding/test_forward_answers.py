@@ -16,9 +16,16 @@ LOOP, FULL = "CIRCULAR_LOOP", "QUEUE_FULL"
 class Stage:
     """An entry that waits for the answer of frodo, and that was sent to sam before."""
 
-    def __init__(self, was_divided: bool = False, is_lately: bool = False, is_known: bool = True) -> None:
+    def __init__(
+        self,
+        was_divided: bool = False,
+        is_lately: bool = False,
+        is_known: bool = True,
+        goes_back: bool = False,
+    ) -> None:
         self.routing, self.context = Mock(), Mock()
         self.routing.put_off.is_lately = is_lately
+        self.routing.tailback.returns.returns_entry.return_value = goes_back
         self.entry: Any = Mock(
             lacking={"frodo": Mock()}, former=("sam",), hops=["frodo"], was_divided=was_divided
         )
@@ -52,6 +59,7 @@ class Stage:
         ("frodo", FULL, {}, "final frodo"),
         ("frodo", "FORWARD_WARNING", {}, "warned"),
         ("frodo", CHANGING, {}, "changing"),
+        ("frodo", CHANGING, {"goes_back": True}, "final frodo"),
         ("frodo", LOOP, {}, "final frodo"),
         ("frodo", LOOP, {"is_lately": True}, "deferred"),
         ("frodo", "OK", {"was_divided": True}, "final frodo others"),

@@ -20,6 +20,8 @@ from tests.simulation import SimNetwork, SimNode
 
 TREE = {"root": "", "a": "root", "b": "root", "a1": "a", "a2": "a", "b1": "b", "b2": "b"}
 LEAVES = ("a1", "a2", "b1", "b2")
+TTL = 20.0
+NO_SETTINGS: dict[str, dict[str, Any]] = {}
 
 
 def rule_of(parent: str) -> Rule:
@@ -120,13 +122,20 @@ def test_42_a_parent_without_a_route_is_replaced_after_five_seconds() -> None:
     load.check()
 
 
-def linked(parents: dict[str, str], links: Mapping[str, tuple[str, ...]]) -> Cluster:
-    """Return nodes that link only with those in `links`; a node without an entry links with all."""
+def linked(
+    parents: dict[str, str],
+    links: Mapping[str, tuple[str, ...]],
+    own: Mapping[str, Mapping[str, Any]] = NO_SETTINGS,
+) -> Cluster:
+    """Return nodes that link only with those in `links`; a node without an entry links with all.
+
+    `own` has further settings by node.
+    """
     net = SimNetwork(1)
     nodes = {
         name: net.node(
             name, "root", rules=(rule_of(parent),), known=links.get(name, tuple(parents)), links="configured",
-            scope="mesh", adopts_parents=True,
+            scope="mesh", adopts_parents=True, **own.get(name, {}),
         )
         for name, parent in parents.items()
     }  # fmt: skip
@@ -245,3 +254,57 @@ def test_42_a_slave_of_several_masters_takes_no_other_parent(masters: int) -> No
     c["a"].kill()
     c.net.run(20)
     assert c["leaf"].metric("adopted_parents") == (masters == 1)
+
+
+DIAMOND_LINKS = {"root": ("a", "b"), "a": ("root", "leaf"), "b": ("root", "leaf"), "leaf": ("a", "b")}
+
+
+@pytest.mark.parametrize("relays", [(), ("c",)], ids=["parent", "beyond the parent"])
+def test_42_a_former_parent_passes_on_nothing_after_a_message_that_expired_there(
+    relays: tuple[str, ...],
+) -> None:
+    """The slave sends the expired message by its new parent, and the later ones must not overtake it."""
+    above = (*relays, "root")
+    last = ("a", *relays)[-1]  # the node that waits for the root
+    parents = {"root": "", **dict.fromkeys(relays, "root"), "a": above[0], "b": "root", "leaf": "a"}
+    links = {
+        "root": (last, "b"), "b": ("root", "leaf"), "leaf": ("a", "b"), "a": (above[0], "leaf"),
+        **dict.fromkeys(relays, ("root", "a")),
+    }  # fmt: skip
+    c = linked(parents, links, {last: {"tailback_ttl": TTL}})
+    ann, joe = c.client("root", "ann"), c.client("leaf", "joe")
+    heard = ann.subscribed("today", domain="NEWS")
+    c.net.run(1)
+    c.net.cut(last, "root")
+    c.net.cut("leaf", "b")
+    c.net.until(lambda: way(c[last]) == ())
+    for number in range(1, 4):
+        joe.publish("today", b"joe %d" % number, persistent=True, domain="NEWS")
+        c.net.run(TTL / 4)
+    c.net.cut("leaf", "a")
+    c.net.until(lambda: c[last].metric("expired") > 0)
+    c.net.heal()
+    c.net.cut("leaf", "a")
+    c.net.until(lambda: c["leaf"].metric("adopted_parents") == 1)
+    joe.publish("today", b"joe 4", persistent=True, domain="NEWS")
+    c.net.until(lambda: len(heard.got) == 4)
+    assert numbers_of(heard)["joe"] == [*range(1, 5)]
+
+
+def test_42_messages_after_an_expired_one_come_by_the_same_parent() -> None:
+    c = linked({"root": "", "a": "root", "leaf": "a"}, {"leaf": ("a",)}, {"a": {"tailback_ttl": TTL}})
+    ann, joe = c.client("root", "ann"), c.client("leaf", "joe")
+    heard = ann.subscribed("today", domain="NEWS")
+    c.net.run(1)
+    c.net.cut("a", "root")
+    c.net.until(lambda: way(c["a"]) == ())
+    for number in range(1, 4):
+        joe.publish("today", b"joe %d" % number, persistent=True, domain="NEWS")
+        c.net.run(TTL / 3)
+    c.net.until(lambda: c["a"].metric("expired") > 0)
+    c.net.heal()
+    joe.publish("today", b"joe 4", persistent=True, domain="NEWS")
+    c.net.until(lambda: bool(heard.got) and heard.got[-1].content == b"joe 4")
+    assert numbers_of(heard)["joe"] == [2, 3, 4]
+    c.net.until(lambda: joe.state(4, "NEWS") == "OK")
+    assert [joe.state(number, "NEWS") for number in (1, 2, 3)] == ["EXPIRED", "OK", "OK"]
