@@ -1,6 +1,7 @@
 """Issue 42: `kill -9` of the node between a slave and its master, on processes."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -38,3 +39,53 @@ def test_42_a_slave_of_a_killed_node_gets_all_in_order_through_another() -> None
 
     with processes_of(FILES) as c:
         asyncio.run(scenario())
+
+
+INNER_NODES, PUBLISHERS = ("a", "b"), ("root", "a1", "b2")
+LEAVES = {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}  # parent by leaf
+
+
+def file_of_leaf(parent: str) -> str:
+    sections = "".join(f'[nodes.{name}]\naddress = "{{{name}}}"\n' for name in INNER_NODES if name != parent)
+    rule = f'[nodes.{parent}]\naddress = "{{{parent}}}"\n{RULE.format(parent)}stratum = 1\n'
+    return f"{TREE}[node]\nadopt_parents = true\n{sections}{rule}"
+
+
+SEVEN = {
+    "root": ROOT,
+    **dict.fromkeys(INNER_NODES, INNER + "".join(f"[nodes.{leaf}]\n" for leaf in LEAVES)),
+    **{leaf: file_of_leaf(parent) for leaf, parent in LEAVES.items()},
+}
+
+
+@pytest.mark.slow
+def test_42_the_leaves_of_a_tree_of_seven_go_on_while_each_inner_node_is_killed_in_turn() -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            clients = {
+                name: await stack.enter_async_context(c.connect(name, client=f"at-{name}"))
+                for name in ("root", *LEAVES)
+            }
+            ears = [await stack.enter_async_context(hearing(clients[leaf], "today", NEWS)) for leaf in LEAVES]
+            for killed in ("", *INNER_NODES):
+                if killed:
+                    await asyncio.to_thread(c[killed].kill)
+                for number in range(COUNT):
+                    for name in PUBLISHERS:
+                        content = f"{name} {killed}{number}".encode()
+                        await clients[name].publish("today", content, domain=NEWS, persistent=True)
+                sent.extend(f"{killed}{number}" for number in range(COUNT))
+                for ear in ears:
+                    await ear.heard(len(PUBLISHERS) * len(sent))
+                if killed:
+                    await asyncio.to_thread(c.start, killed, SEVEN[killed])
+            for ear in ears:
+                words = [content.decode().split() for content in ear.contents]
+                for name in PUBLISHERS:
+                    assert [number for who, number in words if who == name] == sent, name
+
+    sent: list[str] = []
+    with processes_of(SEVEN) as c:
+        asyncio.run(scenario())
+        for leaf, parent in LEAVES.items():
+            assert f"because {parent} is dead" in c[leaf].log, leaf
