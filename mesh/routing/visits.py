@@ -3,10 +3,11 @@
 # Law 1: the certificate with the highest attach number counts. An older one changes nothing.
 # Law 2: a certificate counts only if the key of the session's stream has signed it.
 # Law 3: an older certificate still proves that the session was at its node, which may send what it accepted.
+#        A message of the session may have any route over such a node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from mesh.errors import BadName, RemoteError
@@ -71,25 +72,22 @@ class Visits:
         """Return whether a certificate proves that the session is or was at the node."""
         return (session, node) in self._guests
 
-    def may_begin(self, stream: bytes, sender: str, node: bytes | None) -> bool:
-        """Return whether the route of a message may begin at a node that is not the home of its sender.
+    def proof_of_route(self, stream: bytes, sender: str, nodes: Sequence[bytes | None]) -> Certificate | None:
+        """Return a certificate that lets a message have this route, although it avoids the sender's home.
 
-        A certificate proves it for this node, or for any node if the uuid is unknown here (`None`).
+        The session is or was at one of `nodes`, the ids of the route, or at a node that is unknown here: then
+        its first node is `None`.
         """
-        if node is not None:
-            return self.vouch(stream, sender, node)
-        known = self._known.get(stream)
-        return known is not None and known.session == sender
+        if len(nodes) and nodes[0] is None:
+            known = self._known.get(stream)
+            if known is not None and known.session == sender:
+                return known
+        found = (self._guests.get((sender, node)) for node in nodes if node is not None)
+        return next((each for each in found if each is not None and each.stream == stream), None)
 
     def guests(self, node: bytes) -> list[Certificate]:
         """Return the certificates of all sessions that are or were at the node."""
         return [certificate for (_, at), certificate in self._guests.items() if at == node]
-
-    def proof(self, stream: bytes, sender: str, node: bytes | None) -> Certificate | None:
-        """Return the certificate for `may_begin`, or None."""
-        if not self.may_begin(stream, sender, node):
-            return None
-        return self._known.get(stream) if node is None else self._guests.get((sender, node))
 
     def has_left(self, stream: bytes, node: bytes) -> bool:
         """Return whether a certificate proves that the session is at another node."""

@@ -155,10 +155,10 @@ class Erasing:
             f"{peer.node.name} forwards an erasure by {plain(erasure.sender)[:80]!r} with a route "
             "that is impossible or not confirmed."
         )
-        first = self._nodes.named(route[0]) if route else None
-        is_visitor = route[-1:] == (peer.node.name,) and self._context.visits.may_begin(
-            erasure.stream, erasure.sender, None if first is None else first.node.uuid
-        )
+        known = [self._nodes.named(node) for node in route]
+        uuids = [None if node is None else node.node.uuid for node in known]
+        proof = self._context.visits.proof_of_route(erasure.stream, erasure.sender, uuids)
+        is_visitor = route[-1:] == (peer.node.name,) and proof is not None
         if not (is_visitor or is_way(erasure.sender, route, peer.node.name)):
             raise LocalError(what, code="FORGED_SENDER")
 

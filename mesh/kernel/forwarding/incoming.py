@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
 from mesh.hops import inside, is_foreign
@@ -106,10 +106,10 @@ class Incoming:
 
         return short_parts(envelope, most, too_long)
 
-    def _may_begin(self, envelope: Envelope, node: str) -> bool:
-        known = self._named(node)
-        uuid = None if known is None else known.node.uuid
-        return self._context.visits.may_begin(envelope.stream, envelope.sender, uuid)
+    def _is_visitors(self, envelope: Envelope, nodes: Sequence[str]) -> bool:
+        known = [self._named(node) for node in nodes]
+        uuids = [None if peer is None else peer.node.uuid for peer in known]
+        return self._context.visits.proof_of_route(envelope.stream, envelope.sender, uuids) is not None
 
     def decide_held(self) -> None:
         """Accept or refuse the held envelopes whose routes are decided, or that have waited too long."""
@@ -137,7 +137,7 @@ class Incoming:
         sites = self._context.settings.site.accepting
         sender, hop = envelope.sender, peer.node.name
         is_proven = is_way(sender, nodes, hop, sites) or (
-            nodes[-1:] == [hop] and self._may_begin(envelope, nodes[0])
+            nodes[-1:] == [hop] and self._is_visitors(envelope, nodes)
         )
         if is_odd or not is_proven:
             return self.provenance.forged(peer, envelope, ODD_FIELDS if is_odd else NO_ROUTE)

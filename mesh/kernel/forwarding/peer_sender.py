@@ -110,15 +110,15 @@ class PeerSender(Component):
         context.out.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)
 
     def _certify(self, peer: Peer, batch: list[Envelope]) -> None:
-        """Send the certificates that let the messages of visitors of other nodes begin there."""
+        """Send the certificates that let the messages of visitors of other nodes have their routes."""
         certified = peer.exchange.certified
         for envelope in batch:
             nodes = [hop.node for hop in inside(envelope.route)]
             if len(nodes) < 2:  # this node's own clients: their certificates were sent when they came
                 continue
-            first = self._neighbours.named(nodes[0])
-            uuid = None if first is None else first.node.uuid
-            proof = self._context.visits.proof(envelope.stream, envelope.sender, uuid)
+            known = [self._neighbours.named(node) for node in nodes]
+            uuids = [None if node is None else node.node.uuid for node in known]
+            proof = self._context.visits.proof_of_route(envelope.stream, envelope.sender, uuids)
             if proof is not None and (proof.stream, proof.node) not in certified:
                 certified.keep((proof.stream, proof.node), None)
                 self._context.out.send(peer.data, Moved(proof))

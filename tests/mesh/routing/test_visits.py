@@ -101,13 +101,15 @@ def test_the_number_of_known_sessions_is_bounded() -> None:
     assert len(visits) == 3
 
 
-def test_a_route_may_begin_where_the_session_was_or_anywhere_unknown() -> None:
-    visits = Visits(verify)
-    assert not visits.may_begin(KEY.id, JOE, None) and visits.proof(KEY.id, JOE, None) is None
+def test_a_message_may_have_a_route_over_a_node_of_its_session_or_from_an_unknown_one() -> None:
+    visits, ibis = Visits(verify), b"i" * 16
+    assert visits.proof_of_route(KEY.id, JOE, [STORK]) is None
     visits.observe(certificate(1, HERON))
     visits.observe(certificate(2))
-    for node, attach in ((HERON, 1), (STORK, 2), (None, 2)):
-        proof = visits.proof(KEY.id, JOE, node)
-        assert visits.may_begin(KEY.id, JOE, node) and proof is not None and proof.attach == attach
-    assert not visits.may_begin(KEY.id, JOE, b"x" * 16)
-    assert not visits.may_begin(KEY.id, ANN, None) and visits.proof(KEY.id, ANN, STORK) is None
+    for nodes, attach in (([HERON], 1), ([STORK], 2), ([None], 2), ([ibis, HERON], 1), ([None, HERON], 2)):
+        proof = visits.proof_of_route(KEY.id, JOE, nodes)
+        assert proof is not None and proof.attach == attach
+    for nodes in ([], [ibis], [ibis, None]):
+        assert visits.proof_of_route(KEY.id, JOE, nodes) is None
+    assert visits.proof_of_route(KEY.id, ANN, [STORK]) is None
+    assert visits.proof_of_route(b"?" * 16, JOE, [None, STORK]) is None

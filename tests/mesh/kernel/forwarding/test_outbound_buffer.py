@@ -64,6 +64,31 @@ def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
     assert heard.contents == [b"1", b"2"]
 
 
+def test_what_a_visitor_published_is_not_forged_where_only_a_later_node_of_its_is_up() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe, ann = c.roamer("frodo"), c.client("heron", "ann")
+    heard = ann.subscribed("k", domain=RUGBY)
+    joe.move(c["bilbo"].ipc)
+    joe.connected()
+    c["heron"].kill()
+    c.net.run(15)
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    c.net.until(lambda: c["frodo"].core.parts.forwarder.onward.messages == 1)
+    joe.move(c["frodo"].ipc)
+    joe.connected()
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
+    c.net.cut("frodo", "heron")
+    c["heron"].start()
+    c.net.until(lambda: "bilbo" in c["heron"].alive)
+    c["bilbo"].kill()
+    c["frodo"].restart()
+    c.net.heal()
+    c.net.until(lambda: heard.contents == [b"1"])
+    assert c["heron"].metric("forged") == 0
+    [got] = heard.got
+    assert got.route == ("bilbo", "frodo", "heron")
+
+
 def test_what_waits_where_a_publisher_was_is_sent_again_before_newer_messages() -> None:
     c = cluster("heron", "golan", "frodo", "bilbo")
     joe, ann = c.roamer("bilbo"), c.client("heron", "ann")
