@@ -259,7 +259,7 @@ export class Client extends EventEmitter {
     this.#attach();
     for (const subscription of this.#subscriptions.values()) {
       if (anew) subscription.begunAnew();
-      const terms = { isResumed: !anew, isMoving: this.#visits.former.length > 0 };
+      const terms = { isResumed: !anew, isMoving: this.#visits.isMoving };
       if (subscription.isReady) this.#session.send(subscription.command(this.#calls.next(), terms));
     }
     this.#calls.again();

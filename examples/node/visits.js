@@ -1,6 +1,7 @@
 // The nodes that may hold something of a session, as it moves from node to node.
 // Law 1: each visit has a higher attach number than all before, and is signed for the visited node.
 // Law 2: a node stays in the list of former nodes until the visited node has released it.
+// Law 3: until ATTACH is answered, another one that names all subscriptions follows each WELCOME.
 import { sign } from 'node:crypto';
 
 const FORMER = 8; // former nodes at most; the oldest is given up
@@ -9,6 +10,7 @@ const FORMER = 8; // former nodes at most; the oldest is given up
 export class Visits {
   attach = 0; // number of the last visit
   former = []; // ids of nodes in hex, the oldest first
+  isMoving = false; // ATTACH is not answered
   #place = null; // {uuid, boot} of the last node
   #certificate = null;
 
@@ -17,7 +19,7 @@ export class Visits {
   }
 
   /**
-   * Return the arguments of the verb `attach` for the node of a WELCOME, or null if the session was nowhere else. A
+   * Return the arguments of the verb `attach` for the node of a WELCOME, or null if the node has the session. A
    * new process of a visited node counts as a visit, as it lost what it was resuming. `subscriptions` are the numbers
    * that the client subscribes next.
    */
@@ -30,15 +32,17 @@ export class Visits {
       const former = [...this.former.filter((node) => node !== last.uuid), last.uuid];
       this.former = former.filter((node) => node !== uuid).slice(-FORMER);
       this.#certificate = this.#signed(session, uuid);
+      this.isMoving = true;
     }
-    if (!isVisit && !this.former.length) return null;
+    if (!this.isMoving) return null;
     const former = this.former.map((node) => Buffer.from(node, 'hex'));
-    return { certificate: this.#certificate, former, subscriptions: isVisit ? subscriptions : [] };
+    return { certificate: this.#certificate, former, subscriptions };
   }
 
-  /** Forget the former nodes, as the visited node has released them. */
+  /** Forget the former nodes, as the visited node has answered ATTACH and released them. */
   released() {
     this.former = [];
+    this.isMoving = false;
   }
 
   #signed(session, uuid) {

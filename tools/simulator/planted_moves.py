@@ -75,6 +75,6 @@ REDIRECTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a client dials again without a wait": (41, "RD2", dials_without_a_wait)
 }
 ROAMERS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "attach numbers are not compared": (4, "C1.4", compares_no_attach_numbers),
+    "attach numbers are not compared": (37, "SE4", compares_no_attach_numbers),
     "a former node gives up a session": (22, "SE5", gives_up_at_once),
 }

@@ -145,7 +145,7 @@ class Subscriptions:
         """Register the confirmed subscriptions again after a reconnect; `Calls` repeats the others.
 
         `is_new`: the session or the process of the node is new. `window` is the link's limit in bytes and
-        items. `is_moving`: other nodes may hold messages of the subscriptions.
+        items. `is_moving`: the subscriptions are to be resumed from the logs of their masters.
         """
         self._is_ample = window[0] >= AMPLE[0] and window[1] >= AMPLE[1]
         self._acked = 0

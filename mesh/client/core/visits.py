@@ -3,11 +3,14 @@
 # Law 1: each visit has a higher attach number than all before, and is signed for the visited node.
 # Law 2: a node stays in the list of former nodes until the visited node has released it.
 # Law 3: a session does not leave its site. A client has one in each site that it was in.
+# Law 4: until ATTACH is answered, another one that names all subscriptions follows each WELCOME, as the last
+#        one may be lost.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from mesh.client.core.calls import Calls, Pending
@@ -35,6 +38,7 @@ class SiteVisits:
     former: dict[bytes, Counts] = field(default_factory=dict)  # items by subscription, oldest node first
     place: tuple[bytes, int] = (b"", 0)  # uuid and boot of the last node
     certificate: c.Certificate | None = None
+    is_moving: bool = False  # ATTACH is not answered
 
 
 class ClientVisits:
@@ -65,8 +69,8 @@ class ClientVisits:
 
     @property
     def is_moving(self) -> bool:
-        """True until all former nodes have been released."""
-        return bool(self.former)
+        """True until the node has taken over the session, and all former nodes have been released."""
+        return self._here.is_moving
 
     def on_welcome(self, node: c.Introduction, session: str, words: frozenset[str], site: str = "") -> bool:
         """Attach to the node of a WELCOME if the session was at another one, and return whether it was.
@@ -86,8 +90,9 @@ class ClientVisits:
             attach = self.attach + 1
             signature = self._key.sign(attach_text(session, attach, node.uuid))
             here.certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)
-        if is_visit or here.former:
-            self._attach(is_visit)
+            here.is_moving = True
+        if here.is_moving:
+            self._attach(here)
         return is_visit
 
     def _enter(self, site: str) -> None:
@@ -98,17 +103,22 @@ class ClientVisits:
             self._pending = None
         self._here = here
 
-    def _attach(self, is_visit: bool) -> None:
+    def _attach(self, here: SiteVisits) -> None:
         """Ask the node to take over the session. It answers when the former nodes are released."""
         if self._pending is not None:
             self._calls.drop_pending(self._pending)
-        assert self._here.certificate is not None
+        assert here.certificate is not None
         ask = AskAttach(
-            certificate=self._here.certificate,
-            former=list(self.former),
-            subscriptions=[number for number, _ in self._received()] if is_visit else [],
-            received=list(self.former.values()),
+            certificate=here.certificate,
+            former=list(here.former),
+            subscriptions=[number for number, _ in self._received()],
+            received=list(here.former.values()),
         )
         self._pending = self._calls.send_command(
-            lambda request: c.Call(request, ask.verb, arguments(ask)), self.former.clear
+            lambda request: c.Call(request, ask.verb, arguments(ask)), partial(_on_attached, here)
         )
+
+
+def _on_attached(here: SiteVisits) -> None:
+    here.is_moving = False
+    here.former.clear()

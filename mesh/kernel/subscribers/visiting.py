@@ -119,7 +119,9 @@ class Visiting(Component):
         visit = self._visits[session.stream] = Visit(session, certificate, former, received, call=asked)
         session.left_to = b""
         self._context.facts.publish_fact(SessionArrived(session))
-        self._resuming.arrive(session.stream, certificate, former, ask.subscriptions)
+        # A repeated ATTACH of a visit that is over has nothing to resume.
+        expected = ask.subscriptions if standing is Standing.NEWER else ()
+        self._resuming.arrive(session.stream, certificate, former, expected)
         self._context.counters.add_count("visits")
         for peer in self._neighbours.peers.values():
             self._context.out.send(peer.data, Moved(certificate))

@@ -115,6 +115,19 @@ def test_a_visited_node_that_restarts_sends_nothing_before_the_older_messages_of
     assert (sub.contents, sub.dropped) == ([b"1", b"2"], 0)
 
 
+def test_an_attach_that_was_lost_with_its_connection_still_resumes_all_subscriptions() -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    sub, ann = joe.subscribed("k", initial=False), SimClient(net, d.ipc, "ann").connected()
+    a.kill()
+    ann.publish("k", b"1", persistent=True)
+    ann.settled()
+    net.until(lambda: joe.is_up and joe.core.line.home == "b")
+    net.break_all(joe.name, "b")  # ATTACH and SUBSCRIBE are in flight
+    net.until(lambda: sub.contents == [b"1"])
+
+
 def test_one_page_has_all_matches_of_several_reads_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     a, b, d = net.mesh("a", "b", "d")
