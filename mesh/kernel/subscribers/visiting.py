@@ -178,7 +178,7 @@ class Visiting(Component):
                 )
                 came = partial(self._on_released, visit, uuid, masters)
                 self._questions.ask_all([peer], ask, SessionReleased, came, WITHIN, is_patient=True)
-        if not visit.former:
+        if not visit.former and self._resuming.has_arrived(stream):
             self._end(visit)
 
     def _on_released(

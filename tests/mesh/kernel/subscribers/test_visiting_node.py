@@ -128,6 +128,22 @@ def test_an_attach_that_was_lost_with_its_connection_still_resumes_all_subscript
     net.until(lambda: sub.contents == [b"1"])
 
 
+def test_a_visited_node_that_restarts_resumes_again_after_all_former_nodes_were_released() -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d", window_count=2)
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    sub, ann = joe.subscribed("k", initial=False, rate=0.0), SimClient(net, d.ipc, "ann").connected()
+    net.cut(joe.name, "a")
+    for content in (b"1", b"2", b"3", b"4"):
+        ann.publish("k", content, persistent=True)
+        ann.settled()
+    moved(joe, b)
+    assert d.metric("resume_pins") == 1, "joe has two items, and reads none"
+    b.restart()
+    joe.use(sub)
+    net.until(lambda: sub.contents == [b"1", b"2", b"3", b"4"])
+
+
 def test_one_page_has_all_matches_of_several_reads_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     a, b, d = net.mesh("a", "b", "d")
