@@ -195,8 +195,12 @@ class ResumeSource(Component):
         self._disk.commit((row,), stored)
 
     def _first_owed(self, ask: AskResume, last: int) -> int:
-        """Return the first position that a former node is owed for the query, or `last` + 1."""
-        found = [last + 1]
+        """Return the first position that a former node is owed for the query, or `last` + 1.
+
+        An earlier visit may have released a former node that had sent nothing yet. Then its pin counts.
+        """
+        pin = self._pins.get(pin_key(ask.certificate.stream, ask.subscription))
+        found = [pin.first if pin is not None else last + 1, last + 1]
         for uuid in ask.former:
             if uuid == self._context.me.uuid:
                 session = self._sessions.by_stream.get(ask.certificate.stream)

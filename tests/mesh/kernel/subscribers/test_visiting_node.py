@@ -144,6 +144,22 @@ def test_a_visited_node_that_restarts_resumes_again_after_all_former_nodes_were_
     net.until(lambda: sub.contents == [b"1", b"2", b"3", b"4"])
 
 
+def test_a_log_without_a_position_is_resumed_from_the_pin_of_an_earlier_visit() -> None:
+    net = SimNetwork()
+    a, b, c, d = net.mesh("a", "b", "c", "d")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc, c.ipc]).connected()
+    sub, ann = joe.subscribed("k", initial=False), SimClient(net, d.ipc, "ann").connected()
+    net.cut(joe.name, "a")
+    ann.publish("k", b"1", persistent=True)
+    ann.settled()
+    joe.move(b.ipc)
+    net.until(lambda: d.metric("resume_pins"))
+    net.cut(joe.name, "b")  # the page does not arrive
+    net.until(lambda: a.metric("sessions_held") == 0 and joe.stream not in a.core.parts.sessions.by_stream)
+    b.kill()
+    net.until(lambda: sub.contents == [b"1"])
+
+
 def test_one_page_has_all_matches_of_several_reads_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     a, b, d = net.mesh("a", "b", "d")
