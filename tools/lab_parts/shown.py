@@ -14,7 +14,7 @@ from tools.lab_parts.service_ledger import figures
 from tools.lab_parts.service_soak import ServicePlan, ServiceResult
 from tools.lab_parts.site_soak import SitePlan, SiteResult
 from tools.lab_parts.soak import Plan, Result
-from tools.lab_parts.visit_soak import VisitPlan, VisitResult
+from tools.lab_parts.visit_soak import VisitPlan, VisitResult, percentile
 
 
 def queues_shown(plan: QueuePlan, result: QueueResult) -> Table:
@@ -85,11 +85,15 @@ def visits_shown(plan: VisitPlan, result: VisitResult) -> Table:
     caption = f"{result.acknowledged:,} acknowledged; errors: {errors}"
     table = _table(f"visits, seed {plan.seed}", caption, "figure")
     table.add_column("", justify="right")
-    table.add_row("kills", f"{plan.kills:,}")
-    table.add_row("clients of killed nodes", f"{len(result.waits):,}")
+    what, paused = ("drain", "longest pause") if plan.drains else ("kill", "served again after")
+    table.add_row(f"{what}s", f"{plan.kills:,}")
+    table.add_row(f"clients of {what}ed nodes", f"{len(result.waits):,}")
     for name, share in (("p50", 0.5), ("p99", 0.99)):
-        table.add_row(f"served again after, {name}", f"{result.percentile(share):.1f} s")
+        table.add_row(f"{paused}, {name}", f"{result.percentile(share):.1f} s")
+    for name, seconds in (("before", result.calm), ("meanwhile", result.meanwhile)):
+        table.add_row(f"request {name}, p99", f"{1000 * percentile(seconds, 0.99):.0f} ms")
     table.add_row("delay of the clients' process, p99", f"{result.delay:.1f} s")
+    table.add_row("late, with the mark", f"{result.late:,}")
     for what, count in result.anomalies.items():
         table.add_row(what, f"{count:,}")
     return table

@@ -163,10 +163,11 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
     show_default=True,
     help="Seconds until a killed node starts again.",
 )
+@click.option("--drain", is_flag=True, help="Drain and restart the nodes one by one instead.")
 @click.option("--seed", type=click.IntRange(min=0), help="Random seed for the kills. Default: random.")
-def visits(kills: int, clients: int, back: float, seed: int | None) -> None:
+def visits(kills: int, clients: int, back: float, drain: bool, seed: int | None) -> None:
     """Kill one of three nodes with clients that publish, subscribe, consume and request; then count."""
-    plan = VisitPlan(kills, clients, back, secrets.randbelow(1_000_000) if seed is None else seed)
+    plan = VisitPlan(kills, clients, back, secrets.randbelow(1_000_000) if seed is None else seed, drain)
     with _progress(plan.seed, kills, MofNCompleteColumn()) as tell:
         result = visits_soaked(plan, tell)
     Console().print(visits_shown(plan, result))

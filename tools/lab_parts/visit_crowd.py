@@ -42,9 +42,21 @@ class VisitBook:
     published: set[str] = field(default_factory=set)
     put: set[str] = field(default_factory=set)
     got: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))  # text, master
+    late: int = 0  # messages with that mark
+    unmarked: list[str] = field(default_factory=list)  # late messages without it
+    tops: Counter[tuple[str, str]] = field(default_factory=Counter)  # highest number by subscriber, publisher
     taken: Counter[str] = field(default_factory=Counter)
     unflagged: list[str] = field(default_factory=list)  # jobs that came again without a mark
     errors: Counter[str] = field(default_factory=Counter)
+
+    def receive(self, subscriber: str, text: str, master: str, is_late: bool) -> None:
+        """Record a message, and check that it is marked if a newer one of its publisher came before."""
+        publisher, _, number = text.partition(":")
+        if int(number) < self.tops[subscriber, publisher] and not is_late:
+            self.unmarked.append(text)
+        self.tops[subscriber, publisher] = max(self.tops[subscriber, publisher], int(number))
+        self.late += is_late
+        self.got[subscriber].append((text, master))
 
     def anomalies(self, subscribers: Sequence[str]) -> dict[str, int]:
         """Return the number of anomalies of each kind."""
@@ -62,6 +74,7 @@ class VisitBook:
             "lost": lost,
             "doubled": doubled,
             "out of order": out_of_order,
+            "late without the mark": len(self.unmarked),
             "jobs lost": len(self.put - self.taken.keys()),
             "jobs doubled": len(self.unflagged),
         }
@@ -74,6 +87,7 @@ class VisitCrowd:
         self.book = VisitBook()
         self.members: list[Member] = []
         self.is_over = False
+        self.replies: list[float] = []  # s of each request
         self.delays: list[float] = []  # s by which the event loop of the crowd was late
         self._names, self._size = names, size
         self._options: Any = {"environ": {"MESH_STATE_DIR": place}, "cluster": cluster, "timeout": TIMEOUT}
@@ -99,6 +113,10 @@ class VisitCrowd:
             await self._await_rest()
             for task in readers:
                 task.cancel()
+            found = await asyncio.gather(*readers, return_exceptions=True)
+            for error in found:
+                if isinstance(error, Exception):
+                    raise error
 
     async def _measure_delay(self) -> None:
         """Record how late the event loop is, as on a busy machine."""
@@ -145,7 +163,7 @@ class VisitCrowd:
                 self._subscribed.set()
             async for message in messages:
                 master = [hop.node for hop in message.route if hop.stratum == 0][-1]
-                self.book.got[it.name].append((message.text, master))
+                self.book.receive(it.name, message.text, master, message.late)
                 it.is_served()
 
     async def _consume(self, it: Member) -> None:
@@ -162,7 +180,9 @@ class VisitCrowd:
         """Request from the other clients of this kind, and put a job for each reply."""
 
         async def request(text: str) -> None:
+            sent = time.monotonic()
             reply = await it.client.request(ADDRESS, text.encode(), timeout=5.0)
+            self.replies.append(time.monotonic() - sent)
             assert reply.text == text, "a reply belongs to its request"
             await it.client.queue(WORK).put(text.encode())
             self.book.put.add(text)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import mesh
 from tools.running.processes import Failed, Processes, Program
 
 READY = 30.0  # s; a busy machine is slow, not wrong
+DRAINED = 180.0  # s for one drain
 ANYWHERE = ("--bind", "tcp://127.0.0.1:0")
 
 
@@ -81,6 +83,16 @@ class Node:
         self.is_up = False
         if self.program.code:
             raise Failed(f"{self.name} ended with {self.program.code}: {self.program.words()}")
+
+    def drain(self) -> None:
+        """Drain the node with its clients, and stop it when it is empty. Raises: Failed."""
+        down = f"{sys.executable} -m mesh down --url {self.name}"
+        options = ("--url", self.name, "--clients", "--then", down)
+        ran = self._processes.run(f"drain-{self.name}", "mesh", "drain", *options, limit=DRAINED)
+        if ran.code:
+            raise Failed(f"the drain of {self.name} ended with {ran.code}: {ran.words()}")
+        self._processes.until(self.program.ended, READY, f"{self.name} did not stop")
+        self.is_up = False
 
 
 def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:

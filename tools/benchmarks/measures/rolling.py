@@ -1,7 +1,6 @@
 """Nodes under load that are drained and restarted one by one: the pauses of their clients."""
 
 import asyncio
-import sys
 from collections.abc import Callable
 from time import monotonic
 
@@ -10,10 +9,10 @@ from tools.benchmarks.loads.figures import median
 from tools.benchmarks.loads.rolling_load import Outcome, RollingLoad
 from tools.benchmarks.pages.report import Report, Row
 from tools.running.nodes import ANYWHERE, READY, Node, all_see
-from tools.running.processes import Failed, Processes
+from tools.running.processes import Processes
 
 NAMES = ("heron", "stork", "ibis")
-CALM, DRAINED = 1.0, 180.0  # s of load before and after, and for one drain
+CALM = 1.0  # s of load before and after
 MASTER = '[nodes.ibis]\n[[nodes.ibis.master]]\ndomains = ["NEWS"]\n'
 WORK = ("publish", "put", "request")
 
@@ -70,12 +69,6 @@ async def _rolled(
 
 def _restart(processes: Processes, nodes: list[Node], node: Node) -> None:
     """Drain a node, stop it when it is empty, and start it again. Raises: Failed."""
-    down = f"{sys.executable} -m mesh down --url {node.name}"
-    drain = ("drain", "--url", node.name, "--clients", "--then", down)
-    ran = processes.run(f"drain-{node.name}", "mesh", *drain, limit=DRAINED)
-    if ran.code:
-        raise Failed(f"the drain of {node.name} ended with {ran.code}: {ran.words()}")
-    processes.until(node.program.ended, READY, f"{node.name} did not stop")
-    node.is_up = False
+    node.drain()
     node.start()
     processes.until(lambda: all_see(processes, nodes), READY, "no mesh after a restart")
