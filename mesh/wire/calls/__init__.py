@@ -59,6 +59,7 @@ from mesh.wire.calls.sessions import (
     AskResume,
     AskSettle,
 )
+from mesh.wire.calls.spaces import AskSpaceClaim, AskSpaceDeclare, AskSpaceRead, AskSpaces, AskSpaceWrite
 from mesh.wire.calls.topics import (
     AskClients,
     AskErase,
@@ -125,6 +126,11 @@ __all__ = [
     "AskSitePause",
     "AskSiteSync",
     "AskSites",
+    "AskSpaceClaim",
+    "AskSpaceDeclare",
+    "AskSpaceRead",
+    "AskSpaceWrite",
+    "AskSpaces",
     "AskState",
     "AskTakers",
     "AskTree",

@@ -54,6 +54,7 @@ from mesh.wire.replies.services import (
 )
 from mesh.wire.replies.sessions import Collected, LeftRow, NodeDrained, Refilled, Resumed, SessionReleased
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
+from mesh.wire.replies.spaces import SpaceClaimed, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten
 from mesh.wire.replies.topics import (
     Address,
     ClientErased,
@@ -138,6 +139,12 @@ __all__ = [
     "SiteRows",
     "SiteSync",
     "Source",
+    "SpaceClaimed",
+    "SpaceDefined",
+    "SpaceList",
+    "SpaceRow",
+    "SpaceRows",
+    "SpaceWritten",
     "StateTold",
     "Step",
     "Steps",

@@ -1,0 +1,1 @@
+"""The feature of shared data: maps and counters, each with one node that decides."""

@@ -1,0 +1,1 @@
+"""The rules of shared data, without input or output."""

@@ -1,0 +1,105 @@
+"""A batch of writes to a space, which become visible together when they are on disk."""
+
+# Law: a batch is decided on the committed state. It changes nothing before `apply`, so that readers see only
+#      what is on disk, and a batch that could not be stored leaves nothing behind.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from mesh.features.spaces.model.space import Head, Limits, Outcome, Outcomes, Value, Write, decide, expire
+
+
+@dataclass(slots=True)
+class SpaceState:
+    """The committed state of a space at its home."""
+
+    head: Head = field(default_factory=Head)
+    values: dict[str, Value] = field(default_factory=dict)
+    outcomes: dict[bytes, Outcomes] = field(default_factory=dict)  # by stream
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A write of a session, with its number and the lowest number without an answer."""
+
+    stream: bytes
+    number: int
+    low: int
+    write: Write
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A change of a value: its new value or `None`, and the version of the change."""
+
+    key: str
+    value: Value | None
+    version: int
+    is_expiry: bool = False
+
+
+class Batch:
+    """Writes on top of a committed state."""
+
+    def __init__(self, state: SpaceState, limits: Limits, now: int) -> None:
+        self._state = state
+        self._limits = limits
+        self._now = now
+        self.head = state.head
+        self.changes: list[Changed] = []
+        self.outcomes: dict[bytes, Outcomes] = {}
+        self._values: dict[str, Value | None] = {}
+
+    def _value(self, key: str) -> Value | None:
+        return self._values[key] if key in self._values else self._state.values.get(key)
+
+    def _outcomes(self, stream: bytes) -> Outcomes:
+        known = self.outcomes.get(stream)
+        if known is None:
+            old = self._state.outcomes.get(stream, Outcomes())
+            known = self.outcomes[stream] = Outcomes(old.low, dict(old.rows))
+        return known
+
+    def add_write(self, numbered: Numbered) -> Outcome:
+        """Decide a write, or return the outcome of the first time if it is a repeat."""
+        known = self._outcomes(numbered.stream)
+        found = known.find(numbered.number)
+        if found is not None:
+            return found
+        key = numbered.write.key
+        change = decide(self.head, self._value(key), numbered.write, self._limits, self._now)
+        known.record(numbered.number, numbered.low, change.outcome)
+        if change.is_effective:
+            self._change(key, change.value, change.head)
+        return change.outcome
+
+    def add_expiry(self, key: str) -> None:
+        """Remove a value if it has expired."""
+        value = self._value(key)
+        if value is not None and not value.is_present(self._now):
+            self._change(key, None, expire(self.head, key, value), is_expiry=True)
+
+    def _change(self, key: str, value: Value | None, head: Head, is_expiry: bool = False) -> None:
+        self._values[key], self.head = value, head
+        self.changes.append(Changed(key, value, head.version, is_expiry))
+
+    def values(self) -> Iterator[tuple[str, Value | None]]:
+        """Yield the last value of each key that changes."""
+        return iter(self._values.items())
+
+    def apply(self) -> None:
+        """Make the batch visible."""
+        self._state.head = self.head
+        self._state.outcomes.update(self.outcomes)
+        for key, value in self._values.items():
+            if value is None:
+                self._state.values.pop(key, None)
+            else:
+                self._state.values[key] = value
+
+
+def with_generation(head: Head, generation: int) -> Head:
+    """Return the counts of a space under a newer generation of its home; versions begin above all before."""
+    return head if generation <= head.generation else replace(head, generation=generation, count=0)

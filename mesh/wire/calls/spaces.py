@@ -1,0 +1,113 @@
+"""Questions about maps and counters."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from mesh.discovery.state import Natural
+from mesh.wire.calls.ask import Ask, AskPage, Carried
+
+LONGEST_SPACE, LONGEST_SPACE_KEY = 220, 512  # characters; bytes
+SPACE_CONTENT = 200 * 1024  # bytes of a value, so that it fits into one CALL and one shared message
+
+SpaceName = Annotated[str, Meta(max_length=LONGEST_SPACE)]
+SpaceKey = Annotated[str, Meta(max_length=LONGEST_SPACE_KEY)]
+Content = Annotated[bytes, Meta(max_length=SPACE_CONTENT)]
+Packed = Annotated[bytes, Meta(max_length=64 * 1024)]
+
+
+class AskSpaceWrite(Carried, frozen=True, kw_only=True):
+    """Change a value of a map or counter at its home. Nodes pass the question on to the home.
+
+    A question that is repeated with the same number gets the outcome of the first time.
+
+    Attributes:
+        space: Name of the space, such as `map/prices`.
+        op: `put`, `put_if`, `remove` or `add`.
+        key: Key of the value.
+        content: Value to put.
+        props: Its encoded properties.
+        version: For `put_if` and `remove`: version that must be there; 0: no value; -1: any.
+        ttl: Lifetime of the value in ms. 0: no limit.
+        amount: For `add`: number to add.
+        number: Number of the write: 1, 2, 3, … for each space and client.
+        low: Lowest number without an answer.
+        writer: Public Ed25519 key of the client's stream.
+        signature: Its signature of "heronry write" and the fields above in MessagePack.
+    """
+
+    verb = "space_write"
+    space: SpaceName
+    op: Annotated[str, Meta(max_length=16)]
+    key: SpaceKey = ""
+    content: Content = b""
+    props: Packed = b""
+    version: Annotated[int, Meta(ge=-1, le=2**63 - 1)] = -1
+    ttl: Natural = 0
+    amount: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] = 0
+    number: Annotated[int, Meta(ge=1, le=2**53)]
+    low: Annotated[int, Meta(ge=1, le=2**53)]
+    writer: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    signature: Annotated[bytes, Meta(max_length=64)] = b""
+
+
+class AskSpaceRead(Carried, frozen=True, kw_only=True):
+    """Return values of a map or counter from its home.
+
+    Attributes:
+        space: Name of the space.
+        key: Key of the value. Empty: all keys, in pages.
+        after: Key after which a page begins.
+        limit: Highest number of values in a page. 0: as many as fit.
+    """
+
+    verb = "space_read"
+    space: SpaceName
+    key: SpaceKey = ""
+    after: SpaceKey = ""
+    limit: Natural = 0
+
+
+class AskSpaces(AskPage, frozen=True, kw_only=True):
+    """Return the definitions of all maps and counters that the node knows.
+
+    Attributes:
+        prefix: First part of the names, such as `map/`.
+    """
+
+    verb = "spaces"
+    prefix: SpaceName = ""
+
+
+class AskSpaceDeclare(Carried, frozen=True, kw_only=True):
+    """Create a map or counter with these limits, unless it exists with the same ones.
+
+    Attributes:
+        space: Name of the space.
+        home: Name of its home. Empty: the node that is asked.
+        max_keys: Limit of keys.
+        max_bytes: Limit of bytes of keys and values.
+    """
+
+    verb = "space_declare"
+    space: SpaceName
+    home: Annotated[str, Meta(max_length=64)] = ""
+    max_keys: Annotated[int, Meta(ge=1, le=10**6)] = 100_000
+    max_bytes: Annotated[int, Meta(ge=1, le=2**30)] = 64 << 20
+
+
+class AskSpaceClaim(Ask, frozen=True, kw_only=True):
+    """Promise to accept no definition of an older generation, or accept a definition.
+
+    Attributes:
+        space: Name of the space.
+        generation: Generation that the asking node claims.
+        definition: Definition to accept, in MessagePack. Empty: only promise.
+    """
+
+    verb = "space_claim"
+    space: SpaceName
+    generation: Annotated[int, Meta(ge=1, le=2**22)]
+    definition: Packed = b""

@@ -1,0 +1,103 @@
+"""Replies to questions about maps and counters."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from mesh.wire.replies.value import ReplyValue
+
+
+class SpaceWritten(ReplyValue, frozen=True, kw_only=True):
+    """The outcome of a write.
+
+    Attributes:
+        code: `OTHER_VERSION`, `OVERFLOW`, `MAP_FULL` or `STALE_WRITE`. Empty: success.
+        version: The version that is there now. 0: no value.
+        content: With an error or after `add` and `remove`: the value that is, or was, there.
+        props: Its encoded properties.
+    """
+
+    code: str = ""
+    version: int = 0
+    content: bytes = b""
+    props: bytes = b""
+
+
+class SpaceRow(Struct, frozen=True, kw_only=True):
+    """A value of a map or counter.
+
+    Attributes:
+        key: Its key.
+        content: Its content.
+        props: Its encoded properties.
+        version: Its version.
+        expires: Its end, in ns since 1970. 0: never.
+    """
+
+    key: str
+    content: bytes
+    props: bytes = b""
+    version: int
+    expires: int = 0
+
+
+class SpaceRows(ReplyValue, frozen=True, kw_only=True):
+    """Values of a map or counter.
+
+    Attributes:
+        rows: The values, by key.
+        next: Value of `after` for the next page. Empty: this was the last.
+        version: The latest version of the space.
+        keys: Number of keys.
+        bytes: Bytes of keys and values.
+    """
+
+    rows: list[SpaceRow] = []
+    next: str = ""
+    version: int = 0
+    keys: int = 0
+    bytes: int = 0
+
+
+class SpaceDefined(Struct, frozen=True, kw_only=True):
+    """The definition of a map or counter.
+
+    Attributes:
+        name: Its name, such as `map/prices`.
+        home: Name of its home.
+        generation: Generation of its home.
+        max_keys: Limit of keys.
+        max_bytes: Limit of bytes.
+    """
+
+    name: str
+    home: str
+    generation: int
+    max_keys: int
+    max_bytes: int
+
+
+class SpaceList(ReplyValue, frozen=True, kw_only=True):
+    """Definitions, by name.
+
+    Attributes:
+        spaces: The definitions.
+        next: Value of `after` for the next page. Empty: this was the last.
+    """
+
+    spaces: list[SpaceDefined] = []
+    next: str = ""
+
+
+class SpaceClaimed(ReplyValue, frozen=True, kw_only=True):
+    """The answer of a voter to a claim.
+
+    Attributes:
+        granted: Whether the voter has stored it.
+        generation: The highest generation that it has promised.
+        accepted: The definition that it has accepted, in MessagePack. Empty: none.
+    """
+
+    granted: bool = False
+    generation: int = 0
+    accepted: bytes = b""
