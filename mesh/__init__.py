@@ -75,6 +75,9 @@ if TYPE_CHECKING:
     from mesh.features.services.client.gathering import GatheredMessage, Gathering
     from mesh.features.services.client.request import Request
     from mesh.features.services.client.service import Service
+    from mesh.features.spaces.client.counter import Counter
+    from mesh.features.spaces.client.map import Entry, Map
+    from mesh.features.spaces.client.watch import Change, Watch
     from mesh.values import Headers, Published
     from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, Sighting, SiteRow
 
@@ -82,16 +85,20 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Batch": "mesh.client.batch",
+    "Change": "mesh.features.spaces.client.watch",
     "Client": "mesh.client.client",
     "Codec": "mesh.client.codecs",
     "Consumer": "mesh.features.queues.client.consumer",
+    "Counter": "mesh.features.spaces.client.counter",
     "Deliveries": "mesh.features.queues.client.delivery",
     "Delivery": "mesh.features.queues.client.delivery",
+    "Entry": "mesh.features.spaces.client.map",
     "Event": "mesh.client.client",
     "GatheredMessage": "mesh.features.services.client.gathering",
     "Gathering": "mesh.features.services.client.gathering",
     "Headers": "mesh.values",
     "Info": "mesh.wire.replies",
+    "Map": "mesh.features.spaces.client.map",
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
     "Place": "mesh.client.views",
@@ -110,6 +117,7 @@ _HOMES = {
     "SiteRow": "mesh.wire.replies",
     "Subscription": "mesh.client.subscription",
     "Views": "mesh.client.views",
+    "Watch": "mesh.features.spaces.client.watch",
     "connect": "mesh.client.client",
     "node": "mesh.embedded.client",
 }
@@ -128,15 +136,18 @@ __all__ = [
     "BadXml",
     "Batch",
     "BindRefused",
+    "Change",
     "CircularLoop",
     "Client",
     "Closed",
     "Codec",
     "Consumer",
     "CoreFailed",
+    "Counter",
     "DataDirRefused",
     "Deliveries",
     "Delivery",
+    "Entry",
     "Event",
     "Expired",
     "GatheredMessage",
@@ -147,6 +158,7 @@ __all__ = [
     "KeysRefused",
     "LeaseOver",
     "LocalError",
+    "Map",
     "MasterAway",
     "MeshError",
     "MeshTimeout",
@@ -191,6 +203,7 @@ __all__ = [
     "UnknownName",
     "UnknownNode",
     "Views",
+    "Watch",
     "WouldBlock",
     "WrongLoop",
     "connect",

@@ -11,6 +11,9 @@ DEAD = f"{DEAD_LETTERS}/"  # prefix of the keys of dead letters
 CONFLICTS = f"{SYSTEM}conflict/"  # prefix of values that lost against another site's
 OF_USERS = (DEAD, CONFLICTS)  # prefixes that users may read and erase
 
+MAPS, COUNTERS = "map/", "counter/"  # prefixes of the domains in which changes are published
+OWN_DOMAINS = (SENDS, PUTS, MAPS, COUNTERS)
+
 # Text published under this key is not a message, but sets the rules of a node (mesh/client/ruling.py).
 MASTER = f"{SYSTEM}cluster.node.master"
 
@@ -36,8 +39,8 @@ def check_free(name: str) -> str:
 
 
 def is_own_domain(domain: str) -> bool:
-    """Return whether the mesh numbers messages to addresses or queues in the domain, which has no rules."""
-    return domain.startswith((SENDS, PUTS))
+    """Return whether the domain is of addresses, queues, maps or counters, and so has no rules."""
+    return domain.startswith(OWN_DOMAINS)
 
 
 def check_domain_free(domain: str) -> str:

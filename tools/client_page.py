@@ -32,6 +32,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("Requests and services", "See [services](services.md).", mesh.Client,
      ["request", "gather", "serve", "service", "registrations"]),
     ("Queues", "See [queues](queues.md).", mesh.Client, ["queue"]),
+    ("Maps and counters", "See [maps and counters](maps.md).", mesh.Client, ["map", "counter"]),
     ("The mesh",
      "See [why](why.md) for reasons, and [the protocol](wire.md#verbs-of-clients) for all requests.",
      mesh.Client,
@@ -40,6 +41,9 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("A queue", "", mesh.Queue,
      ["name", "declare", "put", "post", "put_many", "consume", "get", "info", "peek", "move", "purge",
       "delete"]),
+    ("A map", "", mesh.Map,
+     ["name", "declare", "put", "put_if", "get", "items", "remove", "watch"]),
+    ("A counter", "", mesh.Counter, ["name", "add", "value", "put_if"]),
     ("A message", "", mesh.Message,
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
       "provisional", "late", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
@@ -50,7 +54,8 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      mesh.Request, ["reply", "fail", "remaining", "wants_reply"]),
 )  # fmt: skip
 OPENED = ("connect", "node")
-CALLED = {mesh.Queue: "queue.", mesh.Message: "message.", mesh.Delivery: "job.", mesh.Request: "request.",
+CALLED = {mesh.Queue: "queue.", mesh.Map: "prices.", mesh.Counter: "counter.",
+          mesh.Message: "message.", mesh.Delivery: "job.", mesh.Request: "request.",
           mesh.Subscription: "subscription."}  # fmt: skip
 # Verbs without a docstring, as the name suffices in the code.
 OBVIOUS = {

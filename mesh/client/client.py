@@ -21,6 +21,7 @@ from mesh.errors import MeshError, NodeNotFound
 from mesh.features.queues.client.queue import Queueing
 from mesh.features.services.client.offering import Offering
 from mesh.features.services.client.requesting import Requesting
+from mesh.features.spaces.client.spacing import Spacing
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
@@ -35,6 +36,7 @@ class Client(
     Requesting,
     Offering,
     Queueing,
+    Spacing,
     Asking,
     Later,
 ):

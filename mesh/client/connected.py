@@ -77,8 +77,8 @@ class Connected(NotCopied):
         self._way = NodeAddress(text("address", address), text("cluster", cluster), environment(environ))
         self._wanted = Wanted(several_nodes(address, others), fail_back_policy(fail_back))
         self._events = Followers()
-        key = StreamKey(secrets.token_bytes(STREAM_SEED))
-        self._shell = self._made((name, number, client is not None), key)
+        self._key = StreamKey(secrets.token_bytes(STREAM_SEED))
+        self._shell = self._made((name, number, client is not None), self._key)
         self._core = self._shell.core
         self._publisher = self._core.publisher
         self._accumulator = self._publisher.accumulator

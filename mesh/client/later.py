@@ -19,16 +19,6 @@ class Later:
         """Raise NotAvailable: transactions of sends and acknowledgements come later."""
         not_yet("transaction()", "Until then let receivers detect duplicates by the id of the message.")
 
-    def map(self, name: str) -> NoReturn:
-        """Raise NotAvailable: maps shared by the whole mesh come later."""
-        not_yet(
-            "map()", "Until then publish retained values: publish(key, value, persistent=True), get(key)."
-        )
-
-    def counter(self, name: str) -> NoReturn:
-        """Raise NotAvailable: counters shared by the whole mesh come later."""
-        not_yet("counter()", "Until then let one service count: serve(address), request(address).")
-
     def lock(self, name: str) -> NoReturn:
         """Raise NotAvailable: locks shared by the whole mesh come later."""
         not_yet("lock()", "Until then use a queue, which gives each job to one consumer, with a lease.")

@@ -9,6 +9,7 @@ from mesh.features.queues.node.parts import QueueParts
 from mesh.features.rules.parts import rule_parts
 from mesh.features.services.node.parts import ServiceParts
 from mesh.features.sites.node.parts import SiteParts
+from mesh.features.spaces.node.parts import SpaceParts
 from mesh.features.where.node.parts import WhereParts
 from mesh.features.why.explaining import why_parts
 from mesh.kernel.feature import Feature
@@ -24,4 +25,5 @@ FEATURES: tuple[Feature[Parts], ...] = (
     Feature("where", WhereParts),
     Feature("dialback", DialBackParts),
     Feature("drain", DrainParts),
+    Feature("spaces", SpaceParts),
 )

@@ -201,6 +201,9 @@ TABLE: Mapping[str, MetricRow] = {
         "queues_drained", "1 while the queues of this node are being drained or are drained"
     ),
     "settled_late": _counter("settled_late", "Acks and rejects of queue messages that came too late"),
+    "spaces": _gauge("spaces", "Maps and groups of counters that this node knows"),
+    "space_keys": _gauge("space_keys", "Keys of maps and counters whose home is this node"),
+    "space_bytes": _gauge("space_bytes", "Bytes of their keys and values"),
     # shared rows
     "shared_rows": _gauge("shared_rows", "Shared rows at this node"),
     # invalid input from others

@@ -13,6 +13,7 @@ from mesh.client.like import shows_options
 from mesh.client.options import ConnectOptions
 from mesh.sync.asking import Asking
 from mesh.sync.handling import Handling
+from mesh.sync.maps import Spacing
 from mesh.sync.offering import Offering
 from mesh.sync.publishing import Publishing
 from mesh.sync.queue import Queueing
@@ -31,6 +32,7 @@ class Client(
     Requesting,
     Offering,
     Queueing,
+    Spacing,
     Asking,
     Later,
 ):

@@ -68,13 +68,14 @@ def _module_name(name: str) -> str:
 def modules() -> Mapping[str, GeneratedModule]:
     """Return the generated modules of mesh.sync by name."""
     by_name = dict(features())
-    queueing = by_name.pop("Queueing")
+    queueing, spacing = by_name.pop("Queueing"), by_name.pop("Spacing")
     found = {_module_name(name): _feature(twin) for name, twin in by_name.items()}
     bases = ", ".join([*features(), LATER])
     putting = _feature("mesh.features.queues.client.putting:Putting")._replace(
         by_hand="mesh.sync.queueing:ThreadQueue", bases="ThreadQueue"
     )
     queue = Generated("mesh.features.queues.client.queue:Queue", "mesh.sync.queueing:ThreadQueue", "Putting")
+    spaces = "mesh.features.spaces.client"
     connected = _feature("mesh.client.connected:Connected")._replace(
         bases="ThreadClient", doc="A session at a node."
     )
@@ -97,6 +98,12 @@ def modules() -> Mapping[str, GeneratedModule]:
         "connected": GeneratedModule("The calls that each blocking client has.", [connected]),
         "putting": GeneratedModule("The half of a queue that puts messages into it.", [putting]),
         "queue": GeneratedModule("Queues without an event loop.", [queue, _feature(queueing)]),
+        "maps": GeneratedModule("Maps and counters without an event loop.", [
+            Generated(f"{spaces}.map:Map", "mesh.sync.spaces:ThreadMap", "ThreadMap[T]"),
+            Generated(f"{spaces}.counter:Counter", "mesh.sync.spaces:ThreadCounter", "ThreadCounter"),
+            _by_hand(f"{spaces}.watch:Watch", "spaces:ThreadWatch"),
+            _feature(spacing),
+        ]),
         **{name: GeneratedModule(source(it.module).doc, [it]) for name, it in found.items()},
         "client": GeneratedModule("The blocking client: `with mesh.sync.connect() as m`.", [
             Generated(CLIENT, "mesh.sync.session:ThreadClient", bases, opener="connect"),

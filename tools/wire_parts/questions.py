@@ -61,6 +61,10 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "rules_put": (r.RulesPut,),
     "down": NOTHING,
     "attach": NOTHING,
+    "space_write": (r.SpaceWritten,),
+    "space_read": (r.SpaceRows,),
+    "spaces": (r.SpaceList,),
+    "space_declare": (r.SpaceList,),
 }
 TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "get": (r.Values,),
@@ -92,6 +96,10 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "settle": (r.Settlements,),
     "collect": (r.Collected,),
     "notify": NOTHING,
+    "space_write": (r.SpaceWritten,),
+    "space_read": (r.SpaceRows,),
+    "space_declare": (r.SpaceList,),
+    "space_claim": (r.SpaceClaimed,),
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

@@ -1,0 +1,1 @@
+"""Maps and counters, as programs use them."""

@@ -1,0 +1,96 @@
+"""Counters, which the whole mesh shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mesh.client.arguments import whole
+from mesh.features.spaces.client.space import Space
+from mesh.features.spaces.model.definition import COUNTER, check_space_key
+from mesh.features.spaces.model.space import LEAST, MOST, NUMBER, number_of
+
+if TYPE_CHECKING:
+    from mesh.features.spaces.client.spacing import Spacing
+
+
+class Counter(Space):
+    """A counter by name: a whole number of 64 bits, at one node, its home.
+
+    Each addition is on the disk of the home before it is answered, and counts once, even if the client lost
+    its node meanwhile.
+
+    Example:
+        number = await m.counter("orders").add(1)
+    """
+
+    def __init__(self, client: Spacing, name: str, group: str = "default") -> None:
+        """Create a handle; the node is not contacted yet. Raises: BadName, BadKey."""
+        super().__init__(client, f"{COUNTER}/{group}")
+        self._name = check_space_key(name)
+
+    @property
+    def name(self) -> str:
+        """The name of the counter."""
+        return self._name
+
+    async def add(self, amount: int = 1, *, timeout: float | None = None) -> int:
+        """Add to the counter, which begins at 0.
+
+        Args:
+            amount: The amount, which may be negative.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Returns:
+            The new value.
+
+        Raises:
+            BadArgument: The amount is not a whole number of 64 bits.
+            LocalError: OVERFLOW, NODE_AWAY, NODES_AWAY, STORE_FULL.
+            MeshTimeout: No answer in time: the amount may have been added.
+
+        Example:
+            number = await m.counter("orders").add()
+        """
+        checked = whole("amount", amount, LEAST, MOST)
+        return number_of((await self._write("add", self._name, timeout, amount=checked)).content)
+
+    async def value(self, *, timeout: float | None = None) -> int:
+        """Return the value of the counter.
+
+        Args:
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Raises:
+            LocalError: NODE_AWAY, NODES_AWAY.
+
+        Example:
+            print(await m.counter("orders").value())
+        """
+        row = await self._read(self._name, timeout)
+        return number_of(row.content) if row is not None else 0
+
+    async def put_if(self, value: int, *, expected: int, timeout: float | None = None) -> bool:
+        """Set the counter if it has a certain value.
+
+        Args:
+            value: The new value.
+            expected: The value that must be there.
+            timeout: As for `add`.
+
+        Returns:
+            Whether it was set.
+
+        Raises:
+            BadArgument, LocalError, MeshTimeout: As for `add`.
+
+        Example:
+            await m.counter("orders").put_if(0, expected=99)
+        """
+        content = whole("value", value, LEAST, MOST).to_bytes(NUMBER, signed=True)
+        wanted = whole("expected", expected, LEAST, MOST)
+        row = await self._read(self._name, timeout)
+        if (number_of(row.content) if row is not None else 0) != wanted:
+            return False
+        version = row.version if row is not None else 0
+        found = await self._write("put_if", self._name, timeout, content=content, version=version)
+        return not found.code

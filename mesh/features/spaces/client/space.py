@@ -1,0 +1,133 @@
+"""The writes and reads of a client, as questions to its node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from mesh.errors import LocalError
+from mesh.features.spaces.model.definition import check_space
+from mesh.features.spaces.proof import write_text
+from mesh.wire.calls import Ask, AskSpaceDeclare, AskSpaceRead, AskSpaceWrite, arguments
+from mesh.wire.commands import Call
+from mesh.wire.replies import R, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten, read_result
+
+if TYPE_CHECKING:
+    from mesh.features.spaces.client.spacing import Spacing
+
+NODE_AWAY = "NODE_AWAY"
+PATIENCE, PAUSE = 10.0, 0.5  # s for which a write is repeated, and between two attempts
+
+REASONS = {
+    "OTHER_VERSION": ("Another version is there.", "Read the value, and try again."),
+    "OVERFLOW": ("The counter would leave the range of 64 bits.", "Use another counter."),
+    "MAP_FULL": ("The map is full.", "Remove keys, or declare another map with higher limits."),
+    "STALE_WRITE": ("An earlier attempt of this write was given up.", "Read the value to see its outcome."),
+}
+
+
+class Numbers:
+    """The numbers of a client's writes to one space."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._open: set[int] = set()
+
+    def begin(self) -> int:
+        """Return the number of a new write."""
+        number = self._next
+        self._next += 1
+        self._open.add(number)
+        return number
+
+    def end(self, number: int) -> None:
+        """Mark a write as answered or given up."""
+        self._open.discard(number)
+
+    @property
+    def low(self) -> int:
+        """The lowest number without an answer."""
+        return min(self._open, default=self._next)
+
+
+class Space:
+    """A map, or a group of counters, as a client uses it."""
+
+    def __init__(self, client: Spacing, name: str) -> None:
+        self._client = client
+        self._space = check_space(name)
+
+    async def _write(self, op: str, key: str, timeout: float | None, **fields: Any) -> SpaceWritten:
+        """Write, and return the outcome: success or OTHER_VERSION. Raises: LocalError for other refusals."""
+        client = self._client
+        numbers = client._numbers_of(self._space)
+        number = numbers.begin()
+        try:
+            ask = AskSpaceWrite(
+                space=self._space,
+                op=op,
+                key=key,
+                number=number,
+                low=numbers.low,
+                writer=client._key.public,
+                **fields,
+            )
+            ask = replace(ask, signature=client._key.sign(write_text(ask)))
+            found = await self._answered(ask, timeout)
+        finally:
+            numbers.end(number)
+        if found.code and found.code != "OTHER_VERSION":
+            what, hint = REASONS.get(found.code, (f"The write was refused: {found.code}.", ""))
+            raise LocalError(f"{self._space}, {key!r}: {what}", hint=hint, code=found.code)
+        return found
+
+    async def _answered(self, ask: AskSpaceWrite, timeout: float | None) -> SpaceWritten:
+        """Return the outcome of a write, which is repeated for PATIENCE s while its home is unreachable."""
+        for attempt in count(1):
+            try:
+                return await self._ask(ask, SpaceWritten, timeout)
+            except LocalError as error:
+                if error.code != NODE_AWAY:
+                    raise
+                if attempt * PAUSE >= PATIENCE:
+                    what = f"{error.what} The change of {ask.key!r} may have been made."
+                    raise LocalError(what, hint=error.hint, code=error.code) from None
+            await self._pause()
+        raise AssertionError("the loop has no end")
+
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            async with self._client._shell.timeout(PAUSE):
+                await asyncio.get_running_loop().create_future()
+
+    async def _read(self, key: str, timeout: float | None) -> SpaceRow | None:
+        found = await self._ask(AskSpaceRead(space=self._space, key=key), SpaceRows, timeout)
+        return found.rows[0] if found.rows else None
+
+    async def _rows(self, timeout: float | None) -> AsyncIterator[SpaceRow]:
+        """Yield all values, page by page."""
+        after = ""
+        while True:
+            page = await self._ask(AskSpaceRead(space=self._space, after=after), SpaceRows, timeout)
+            for row in page.rows:
+                yield row
+            after = page.next
+            if not after:
+                return
+
+    async def _declare(
+        self, home: str, max_keys: int, max_bytes: int, timeout: float | None = None
+    ) -> SpaceDefined:
+        ask = AskSpaceDeclare(space=self._space, home=home, max_keys=max_keys, max_bytes=max_bytes)
+        return (await self._ask(ask, SpaceList, timeout)).spaces[0]
+
+    async def _ask(self, ask: Ask, says: type[R], timeout: float | None) -> R:
+        verb, said = ask.verb, arguments(ask)
+        client = self._client
+        parts = await client._within(timeout, client._call_node, lambda request: Call(request, verb, said))
+        return read_result(says, parts[-1][0])

@@ -1,0 +1,1 @@
+"""The components that keep maps and counters."""
