@@ -33,6 +33,7 @@ SECTIONS = {
         "send": "Send a message to a client or address.",
         "inbox": "Print messages to a session.",
     },
+    "Shared values": {"map": "Read and write shared maps.", "counter": "Read shared counters, add to them."},
     "Routing and diagnosis": {
         "rule": "Set masters of topics, mesh-wide.",
         "relay": "Configure and pause other sites.",
@@ -88,6 +89,8 @@ _OF_FEATURES = {
     "reply": "services.cli.reply",
     "relay": "sites.cli",
     "rule": "rules.cli",
+    "map": "spaces.cli.map",
+    "counter": "spaces.cli.counter",
     "why": "why.cli",
     "where": "where.cli",
     "report": "history.cli.report",

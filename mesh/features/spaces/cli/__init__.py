@@ -1,0 +1,1 @@
+"""`mesh map` and `mesh counter`."""

@@ -1,0 +1,73 @@
+"""`mesh counter`: reads counters and adds to them."""
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import print_data, tell_json
+from mesh.cli.table import tell_table
+from mesh.features.spaces.model.definition import COUNTER
+from mesh.features.spaces.model.space import LEAST, MOST, number_of
+from mesh.printable import harmless
+from mesh.wire.replies import SpaceRow, SpaceRows, read_result
+
+name = click.argument("name", metavar="COUNTER")
+group = click.option(
+    "--group",
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="Use the counters of the group NAME.",
+)
+
+
+@click.group("counter")
+def command() -> None:
+    """Read counters, which all nodes share, and add to them."""
+
+
+@command.command("ls")
+@group
+@options.as_json
+@options.url
+def ls(group: str, as_json: bool, url: str | None) -> int:
+    """List the counters of a group. Exit code 1: there are none."""
+    with sync.connect(url) as m:
+        rows = _rows(m, group)
+    found = {row.key: number_of(row.content) for row in rows}
+    if as_json:
+        tell_json(found)
+    else:
+        tell_table(("COUNTER", "VALUE"), [(harmless(key), f"{value:,}") for key, value in found.items()])
+    return 0 if found else 1
+
+
+@command.command("get")
+@name
+@group
+@options.url
+def get(name: str, group: str, url: str | None) -> None:
+    """Print the value of COUNTER; one that does not exist is 0."""
+    with sync.connect(url) as m:
+        print_data([str(m.counter(name, group=group).value())])
+
+
+@command.command("add", context_settings={"ignore_unknown_options": True})
+@name
+@click.argument("amount", type=click.IntRange(LEAST, MOST), default=1)
+@group
+@options.url
+def add(name: str, amount: int, group: str, url: str | None) -> None:
+    """Add AMOUNT (1 by default), and print the new value."""
+    with sync.connect(url) as m:
+        print_data([str(m.counter(name, group=group).add(amount))])
+
+
+def _rows(m: sync.Client, group: str) -> list[SpaceRow]:
+    found, after = list[SpaceRow](), ""
+    while True:
+        page = read_result(SpaceRows, m.call("space_read", space=f"{COUNTER}/{group}", after=after))
+        found += page.rows
+        after = page.next
+        if not after:
+            return found

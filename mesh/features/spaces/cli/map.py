@@ -1,0 +1,209 @@
+"""`mesh map`: reads and writes maps."""
+
+import json
+import sys
+from typing import Any
+
+import click
+from msgspec import to_builtins
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import print_data, print_message, size, tell_json
+from mesh.cli.table import tell_table
+from mesh.features.spaces.client.map import Entry
+from mesh.features.spaces.client.watch import Change
+from mesh.features.spaces.model.definition import MAP
+from mesh.printable import harmless, typed
+from mesh.wire.replies import SpaceList, SpaceRows, read_result
+
+name = click.argument("name", metavar="MAP")
+key = click.argument("key", metavar="KEY")
+ttl = click.option(
+    "--ttl",
+    type=options.FiniteNumber(min=0.1, max=315_360_000),
+    metavar="S",
+    help="Remove the value after S seconds. Default: never.",
+)
+
+
+@click.group("map")
+def command() -> None:
+    """Read and write maps, whose values all nodes share."""
+
+
+@command.command("ls")
+@click.argument("name", metavar="[MAP]", required=False)
+@options.as_json
+@options.url
+def ls(name: str | None, as_json: bool, url: str | None) -> int:
+    """List the maps, or the values of MAP.
+
+    Exit code 1: there are none.
+    """
+    with sync.connect(url) as m:
+        if name is None:
+            return tell_spaces(m, MAP, as_json)
+        entries = m.map(name).items()
+    if as_json:
+        tell_json([described(entry) for entry in entries])
+    else:
+        rows = [(harmless(e.key), _cell(e.value), str(e.version)) for e in entries]
+        tell_table(("KEY", "VALUE", "VERSION"), rows, folded="VALUE")
+    return 0 if entries else 1
+
+
+@command.command("create")
+@name
+@click.option("--home", metavar="NODE", default="", help="Keep the map at NODE. Default: the asked node.")
+@click.option(
+    "--max-keys", type=click.IntRange(1, 10**6), default=100_000, metavar="N", help="Limit. Default: 100,000."
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(1, 1 << 30),
+    default=64 << 20,
+    metavar="N",
+    help="Limit of bytes of keys and values. Default: 64 MiB.",
+)
+@options.url
+def create(name: str, home: str, max_keys: int, max_bytes: int, url: str | None) -> None:
+    """Create MAP with these terms. Without this command, the first use creates it."""
+    with sync.connect(url) as m:
+        at = m.map(name).declare(home=home, max_keys=max_keys, max_bytes=max_bytes)
+    print_message(f"the home of map {harmless(name)} is {at}")
+
+
+@command.command("get")
+@name
+@key
+@options.as_json
+@options.url
+def get(name: str, key: str, as_json: bool, url: str | None) -> int:
+    """Print the value of KEY. Exit code 1: there is none."""
+    with sync.connect(url) as m:
+        entry = m.map(name).get(key)
+    if entry is None:
+        print_message(f"mesh: map {harmless(name)} has no value for {harmless(key)}.")
+        return 1
+    if as_json:
+        tell_json(described(entry))
+    else:
+        print_data([_text(entry.value)])
+    return 0
+
+
+@command.command("put")
+@name
+@key
+@click.argument("value", metavar="[VALUE]", required=False)
+@ttl
+@click.option(
+    "--version", type=click.IntRange(0), metavar="N", help="Only if it has version N; 0: only if it is new."
+)
+@options.url
+def put(
+    name: str, key: str, value: str | None, ttl: float | None, version: int | None, url: str | None
+) -> int:
+    """Set the value of KEY to the text VALUE, or to the input.
+
+    Prints the version. Exit code 1: another version is there.
+    """
+    content = sys.stdin.buffer.read() if value is None else value
+    with sync.connect(url) as m:
+        found = m.map(name)
+        if version is None:
+            new: int | None = found.put(key, content, ttl=ttl)
+        else:
+            new = found.put_if(key, content, version=version, ttl=ttl)
+    if new is None:
+        see = f"mesh map get {typed(name)} {typed(key)} --json"
+        print_message(f"mesh: {harmless(key)} has another version.  To see it:  {see}")
+        return 1
+    print_data([str(new)])
+    return 0
+
+
+@command.command("rm")
+@name
+@key
+@options.url
+def rm(name: str, key: str, url: str | None) -> int:
+    """Remove the value of KEY. Exit code 1: there is none."""
+    with sync.connect(url) as m:
+        return 0 if m.map(name).remove(key) else 1
+
+
+@command.command("watch")
+@name
+@click.argument("pattern", default="#")
+@options.most
+@options.json_lines
+@options.url
+def watch(name: str, pattern: str, most: int | None, as_json: bool, url: str | None) -> None:
+    """Print the values whose keys match PATTERN, then each change, until Ctrl-C."""
+    with sync.connect(url) as m:
+        watching = m.map(name).watch(pattern)
+        left = most
+        while left is None or left > 0:
+            change = watching.next_change()
+            if change is None:
+                return
+            print_data([json.dumps(_changed(change)) if as_json else _line(change)])
+            left = None if left is None else left - 1
+
+
+def tell_spaces(m: sync.Client, kind: str, as_json: bool) -> int:
+    """Print the spaces of a kind. Return the exit code: 1 if there are none."""
+    found = read_result(SpaceList, m.call("spaces", prefix=f"{kind}/")).spaces
+    if as_json:
+        tell_json([to_builtins(each) for each in found])
+        return 0 if found else 1
+    rows = []
+    for each in found:
+        state = read_result(SpaceRows, m.call("space_read", space=each.name, limit=1))
+        filled = f"{state.keys:,} of {each.max_keys:,}"
+        rows.append((harmless(each.name.partition("/")[2]), each.home, filled, size(state.bytes)))
+    tell_table(("NAME", "HOME", "KEYS", "SIZE"), rows)
+    if not found:
+        print_message(f"there are no {kind}s")
+    return 0 if found else 1
+
+
+def described(entry: Entry[Any]) -> dict[str, Any]:
+    """Return an entry as JSON; bytes that are no text become hexadecimal."""
+    return {
+        "key": entry.key,
+        "value": _plain(entry.value),
+        "version": entry.version,
+        "expires": entry.expires,
+    }
+
+
+def _changed(change: Change[Any]) -> dict[str, Any]:
+    value = _plain(change.value)
+    return {"kind": change.kind, "key": change.key, "value": value, "version": change.version}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.hex()
+    return value
+
+
+def _text(value: Any) -> str:
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _cell(value: Any) -> str:
+    return harmless(_text(value)[:200])
+
+
+def _line(change: Change[Any]) -> str:
+    if change.kind == "put":
+        return f"{harmless(change.key)} {_cell(change.value)}"
+    return f"{harmless(change.key)} ({change.kind})" if change.key else f"({change.kind})"
