@@ -31,7 +31,7 @@ from mesh.kernel.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.kernel.routes.strata import LiveStrata
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.pull import check_page
-from mesh.kernel.subscribers.refill import ParentRow, Refill, next_hop, read_row
+from mesh.kernel.subscribers.refill import ParentRow, Refill, near_master, next_hop, read_row
 from mesh.mapping.backups import masters_of
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import UNTOLD
@@ -158,12 +158,15 @@ class Refilling(Component):
         peer = self._nodes.named(self.master_of(domain))
         master = peer.node.uuid if peer is not None else b""
         former, at, floor = (
-            (row.former, row.at, 0) if row.is_open else (row.hop, *self._progress(row.hop, master))
+            (row.former, row.at, 0)
+            if row.is_open
+            else (row.near or row.hop, *self._progress(row.hop, master))
         )
         self._store(domain, ParentRow(row.master, parent, former, at, is_open=True))
         self._count += 1
         ask = AskRefill(slave=self._context.me.uuid, domain=domain, at=at, former=former)
-        refill = Refill(ask, parent, master, floor, b"refill" + self._count.to_bytes(8))
+        hop = b"" if row.is_open else row.hop
+        refill = Refill(ask, parent, master, floor, b"refill" + self._count.to_bytes(8), hop)
         self._refills[domain] = refill
         self._resumed[refill.id] = partial(self._on_released, domain, refill)
         if master:
@@ -195,8 +198,10 @@ class Refilling(Component):
 
     def on_second(self) -> None:
         for domain, row in list(self._rows.items()):
-            if row.master != (master := self.master_of(domain)):
-                self._store(domain, replace(row, master=master))
+            near = near_master(row, self._strata.own.get(domain), self._nodes, self._context.me.uuid)
+            found = replace(row, master=self.master_of(domain), near=near)
+            if found != row:
+                self._store(domain, found)
         self._schedule_review()
 
     def master_of(self, domain: str) -> str:
@@ -280,7 +285,7 @@ class Refilling(Component):
 
     def _settle(self, domain: str, refill: Refill, peer: Peer) -> None:
         """Release the pin if the subscribers here have acknowledged all; keep it otherwise."""
-        settled, received = self._progress(refill.ask.former, refill.master)
+        settled, received = self._progress(refill.hop, refill.master)
         is_open = refill.open or (0 < settled <= min(received, refill.floor))
         if not is_open:
             self._send(domain, refill, peer, replace(refill.ask, done=refill.ask.end))

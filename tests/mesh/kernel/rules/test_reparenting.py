@@ -168,6 +168,17 @@ def test_42_a_refill_passes_relays() -> None:
     load.check()
 
 
+def test_42_a_refill_has_what_came_to_no_relay_of_a_slave_that_has_received_nothing_yet() -> None:
+    """The master owes it to the relay next to it, not to the dead next hop of the slave."""
+    c = linked(DEEP, LINKS)
+    load = Load(c, "root", "leaf")
+    c["a1"].kill()
+    load.run(1)
+    c.net.until(lambda: c["leaf"].metric("adopted_parents") == 1)
+    load.run(1)
+    load.check()
+
+
 def test_42_what_was_received_and_not_acknowledged_survives_a_crash_of_the_slave() -> None:
     """The former parent stays away, and the messages are in the memory of a1 alone when it crashes."""
     c = linked({"root": "", "a": "root", "a1": "a", "leaf": "a1"}, {"leaf": ("a1",)})
