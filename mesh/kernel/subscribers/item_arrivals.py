@@ -94,9 +94,10 @@ class ItemArrivals:
 
     # --- refilled logs ----------------------------------------------------------------------------------
 
-    def relay_page(self, domain: str, page: Sequence[StoredEnvelope], end: int) -> None:
+    def relay_page(self, domain: str, master: bytes, page: Sequence[StoredEnvelope], end: int) -> None:
         """Relay envelopes of a refilled log, and the items before position `end` that waited, in order.
 
+        A later subscription receives nothing before `end`, by whichever peer.
         `owed` of an envelope is 0 afterwards if no subscriber here needs it.
         """
         by_position = {stored.position: stored for stored in page}
@@ -108,6 +109,7 @@ class ItemArrivals:
                 self._settling.on_released(stored)  # the master keeps it until the refill is acknowledged
             else:
                 self._accept_waiting(stored)
+        self._received[master] = max(end - 1, self._received.get(master, 0))
 
     def open_gate(self, domain: str) -> None:
         """Relay the items that waited for a refill, which is complete or has ended."""

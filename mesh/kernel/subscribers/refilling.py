@@ -268,7 +268,7 @@ class Refilling(Component):
         check_page(refill.ask, page, envelopes)
         found = refill.take_page(page, envelopes, self._mapping.named_domains())
         self._context.counters.add_count("refilled_messages", sum(each.envelope.count for each in found))
-        self._arrivals.relay_page(domain, found, page.next)
+        self._arrivals.relay_page(domain, page.master, found, page.next)
         for stored in found:
             if not stored.owed:
                 refill.open.pop(stored.position, None)

@@ -173,6 +173,15 @@ def test_what_only_a_forgotten_peer_has_brought_is_not_known_any_longer() -> Non
     assert dict(stage.arrivals.received_positions()) == {MASTER: 5, b"n" * 16: 3}
 
 
+def test_a_subscription_after_a_refill_begins_at_its_end() -> None:
+    stage = Stage()
+    stage.arrivals.gates.close_gate("", MASTER)
+    stage.arrivals.relay_page("", MASTER, [], 9)
+    assert stage.arrivals.received_positions() == {MASTER: 8}
+    stage.arrivals.relay_page("", MASTER, [], 5)
+    assert stage.arrivals.received_positions() == {MASTER: 8}
+
+
 def test_of_a_refilled_log_the_items_of_all_peers_wait_and_follow_in_order() -> None:
     stage, calls = Stage(), Mock()
     stage.arrivals.gates.close_gate("", MASTER)
@@ -180,7 +189,7 @@ def test_of_a_refilled_log_the_items_of_all_peers_wait_and_follow_in_order() -> 
     for name, position, after in (("a", 7, 0), ("a", 0, 7), ("b", 9, 0)):
         assert stage.comes(name, position, after) == ""
     page = [StoredEnvelope(envelope("a b"), position, MASTER, source=b"refill") for position in (5, 7)]
-    stage.arrivals.relay_page("", page, 9)
+    stage.arrivals.relay_page("", MASTER, page, 9)
     assert [(each.position, each.source[:1]) for each in stage.relayed] == [(5, b"r"), (7, b"r"), (0, b"a")]
     (settled,) = stage.settling.on_released.call_args_list
     assert settled.args[0].source == b"a" * 16, "the page had it"
