@@ -27,10 +27,7 @@ FORMER = 16  # former next hops of an entry that are remembered
 
 
 class ForwardTable:
-    """The entries without a final answer, by stream and by next hop.
-
-    The window of each queue is limited in bytes and in envelopes.
-    """
+    """The entries without a final answer, by stream and by next hop. The window of each queue is limited."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._window = (window_bytes, window_count)
@@ -76,6 +73,13 @@ class ForwardTable:
         """Iterate over the entries of the envelope's stream with lower numbers, lowest first."""
         lane = self._lanes.get((e.stream, e.domain), OrderedDict())
         return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
+
+    def sent_after(self, e: Envelope) -> int:
+        """Return the timestamp of the stream's next higher number that has an entry, or 0."""
+        lane = self._lanes.get((e.stream, e.domain))
+        if not lane or next(reversed(lane)) <= e.last:
+            return 0
+        return next(entry.envelope.sent for first, entry in lane.items() if first > e.last)
 
     def holds(self, stream: bytes, domain: str) -> bool:
         return (stream, domain) in self._lanes

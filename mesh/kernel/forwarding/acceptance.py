@@ -144,7 +144,7 @@ class Acceptance:
         hop = self._context.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
         if envelope.flags & HELD:
             envelope = envelope.without(HELD)
-        envelope = envelope.passed(hop, self._context.clock.stamp())
+        envelope = envelope.passed(hop, self._stamp(envelope, was_sent))
         entry = self._onward.add(envelope, origin, self._context.clock.now)
         if was_sent:
             entry.presume_sent()
@@ -160,6 +160,15 @@ class Acceptance:
             self._rulings.file(entry, question, decision)
             self._send_on(entry, decision)
         self._tailback.watch(entry)
+
+    def _stamp(self, envelope: Envelope, was_sent: bool) -> int:
+        """Return the timestamp of an envelope that arrives now.
+
+        A resent message is not newer than a later one of its publisher, which waited here. Otherwise nodes
+        that have missed a message of another publisher would keep another value of the topic.
+        """
+        stamp = self._context.clock.stamp()
+        return min(stamp, self._onward.sent_after(envelope) or stamp) if was_sent else stamp
 
     def _refuse(self, envelope: Envelope, origin: Origin, decision: Decision) -> None:
         self._context.counters.add_count("refused", envelope.count)

@@ -300,3 +300,12 @@ def test_what_is_to_stand_aside_does_not_leave() -> None:
     assert (one.was_sent, two.was_sent) == (False, True)
     onward.remove_entry(one)
     assert waiting(onward, "heron") == [2, 3]
+
+
+def test_the_next_higher_number_of_the_stream_has_the_timestamp() -> None:
+    table = ForwardTable(10_000, 10_000)
+    for first, sent in ((4, 70), (8, 90)):
+        table.add(envelope("k", first=first, sent=sent), CLIENT, 0.0)
+    found = {first: table.sent_after(envelope("k", first=first)) for first in (1, 4, 6, 8, 9)}
+    assert found == {1: 70, 4: 90, 6: 90, 8: 0, 9: 0}
+    assert table.sent_after(envelope("k", domain="NEWS")) == 0

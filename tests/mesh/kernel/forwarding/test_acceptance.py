@@ -37,6 +37,7 @@ class Stage:
         self.routing.onward.split_known.side_effect = lambda e: ([], [(e.first, e.last)])
         self.routing.deciding.split_by_route.side_effect = lambda e: [(e, decision)]
         self.routing.put_off.waits_for.return_value = None
+        self.context.clock.stamp.return_value, self.routing.onward.sent_after.return_value = 9, 0
         self.routing.tailback.returns.return_arrived.return_value = False
         self.refused = RefusalMemory("heron", lambda e: None)
         self.answers: list[tuple[int, int, str]] = []
@@ -172,6 +173,17 @@ def test_an_entry_may_have_been_sent_by_an_earlier_process_and_holds_no_body_of_
     assert entry.presume_sent.called and not stage.routing.onward.add.call_args.args[0].flags & HELD
     stage.acceptance.publish_envelope(envelope("k", first=2))
     assert entry.presume_sent.call_count == 1
+
+
+@pytest.mark.parametrize(("was_sent", "later", "expected"), [(True, 7, 7), (True, 0, 9), (False, 7, 9)])
+def test_a_resent_message_is_not_newer_than_a_later_one_that_waits(
+    was_sent: bool, later: int, expected: int
+) -> None:
+    """Of one publisher the number decides, of two the timestamp: both must give the same order."""
+    stage = Stage(TO_FRODO)
+    stage.routing.onward.sent_after.return_value = later
+    stage.acceptance.publish_envelope(envelope("k"), was_sent=was_sent)
+    assert stage.routing.onward.add.call_args.args[0].sent == expected
 
 
 def test_what_this_node_accepted_by_earlier_rules_is_not_forwarded() -> None:
