@@ -43,13 +43,17 @@ class Certificate(msgspec.Struct, frozen=True, array_like=True):
 class Moved(Command, frozen=True, tag=39):
     """Notice that a session is at the node that its certificate names.
 
-    The visited node sends it when the session arrives, and at each login of a node, before any message of
-    the session. A node also sends it to the next node before it forwards a message of the session.
+    The visited node sends it when the session arrives, when a resumed subscription ends, and at each login of
+    a node, before any message of the session. A node also sends it to the next node before it forwards a
+    message of the session.
 
     Attributes:
         certificate: The certificate of the session.
+        subscriptions: Numbers of all open subscriptions of the session. What the receiver has pinned for
+            others is released. Without: unknown.
     """
 
     word = VISITS
 
     certificate: Certificate
+    subscriptions: tuple[U32, ...] | None = None

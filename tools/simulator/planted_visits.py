@@ -20,8 +20,8 @@ Patch = tuple[Any, str, Any]
 def resumes_from_now() -> list[Patch]:
     begin = ResumeSource._begin
 
-    def from_now(self: Any, key: Any, ask: Any, *rest: Any) -> None:
-        begin(self, key, replace(ask, at=self._disk.shelf.next_position), *rest)
+    def from_now(self: Any, ask: Any, *rest: Any) -> None:
+        begin(self, replace(ask, at=self._disk.shelf.next_position), *rest)
 
     return [(ResumeSource, "_begin", from_now)]
 

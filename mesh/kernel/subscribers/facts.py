@@ -77,6 +77,22 @@ class ResumeChanged(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeEnded(Fact):
+    """A subscription of a session ended while logs of these masters were resumed for it."""
+
+    session: Session
+    masters: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsKnown(Fact):
+    """The node of a session has named all its open subscriptions, which a certificate allows it."""
+
+    certificate: Certificate
+    subscriptions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MissedFromSite(Fact):
     """Another site dropped messages for this site.
 

@@ -95,16 +95,12 @@ class Pulls:
         pull.is_started = True
         self._ask(pull)
 
-    def drop_feed(self, feed: Feed, has_ended: bool) -> None:
-        """Forget the pulls of a subscription.
-
-        The masters release what they have pinned if the subscription has ended, and keep it otherwise.
-        """
-        for pull in self.of_feed(feed):
+    def drop_feed(self, feed: Feed) -> list[bytes]:
+        """Forget the pulls of a subscription, and return their masters, which may have pinned their logs."""
+        pulls = self.of_feed(feed)
+        for pull in pulls:
             self._remove(pull)
-            if pull.is_confirmed and has_ended:
-                pull.ask_release()
-                self._send(pull, lambda found: None)
+        return [pull.master for pull in pulls]
 
     def _remove(self, pull: Pull) -> None:
         pull.is_ended = True

@@ -3,8 +3,7 @@
 # Law 1: the first question pins the log from the client's position to the last one. The answer follows when
 #        the pin is on disk.
 # Law 2: a newer visit replaces the pin of an earlier one. An outdated question is refused.
-# Law 3: a pin ends when nothing matches, when the client has acknowledged all of it, or KEPT seconds after
-#        the last question.
+# Law 3: a pin ends when nothing matches, or KEPT seconds after the last question; see also ResumePins.
 
 from __future__ import annotations
 
@@ -12,24 +11,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import msgspec
-
 from mesh.errors import LocalError, MeshError
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.certificates import check_certificate
-from mesh.kernel.subscribers.session import feed_key
+from mesh.kernel.subscribers.facts import SubscriptionsKnown
+from mesh.kernel.subscribers.resume_pins import Pin, ResumePins
 from mesh.kernel.subscribers.sessions import Sessions
-from mesh.operations import Delete, Put, Span
+from mesh.operations import Span
 from mesh.routing.querytrie import wants
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.calls import AskResume
-from mesh.wire.codec import pack, reader
-from mesh.wire.commands import Certificate, Query
+from mesh.wire.commands import Query
 from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPES_A_MESSAGE, MIB, VISITS
@@ -42,27 +40,6 @@ READS = 16  # reads for one reply
 
 Page = tuple[Resumed, list[Envelope]]
 OnPage = Callable[[Page | LocalError], None]
-
-
-class PinRow(msgspec.Struct, frozen=True, array_like=True):
-    """The stored form of a pin."""
-
-    certificate: Certificate
-    first: int
-    last: int
-
-
-_read_row = reader(PinRow, 64 * 1024)
-
-
-@dataclass(slots=True)
-class Pin:
-    """A pinned part of the log, for one subscription of a session at another node or here."""
-
-    certificate: Certificate
-    first: int
-    last: int
-    used: float  # time of the last question
 
 
 @dataclass(slots=True)
@@ -90,11 +67,6 @@ class Reading:
         return True
 
 
-def pin_key(stream: bytes, subscription: int) -> bytes:
-    """Return the key of a pin's row in the table of feeds."""
-    return b"r" + feed_key(stream, subscription)[1:]
-
-
 class ResumeSource(Component):
     """Component that answers `resume`: what this node's log has for a subscription that moved."""
 
@@ -105,7 +77,7 @@ class ResumeSource(Component):
         self._disk = disk
         self._peers = peers
         self._sessions = sessions
-        self._pins: dict[bytes, Pin] = {}  # by the key of the row
+        self._pins = ResumePins(disk)
 
     def features(self) -> Sequence[str]:
         return (VISITS,)
@@ -113,24 +85,25 @@ class ResumeSource(Component):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskResume, self._on_resume),)
 
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(SubscriptionsKnown, self._on_subscriptions),)
+
+    def _on_subscriptions(self, fact: SubscriptionsKnown) -> None:
+        certificate = fact.certificate
+        self._pins.end_others(certificate.stream, certificate.attach, fact.subscriptions)
+
     def figures(self) -> dict[str, int | float]:
         pins = self._disk.shelf.pins
         return {"resume_pins": len(pins), "pinned_envelopes": pins.delayed}
 
     def start(self, beginning: Beginning) -> None:
         """Restore the pins before the log, whose unowed envelopes would be deleted otherwise."""
-        for key, row in beginning.rows("feed").items():
-            if key[:1] == b"r":
-                known = _read_row(row)
-                self._context.visits.observe(known.certificate)
-                self._pins[key] = Pin(known.certificate, known.first, known.last, self._context.clock.now)
-                self._disk.shelf.pins.pin(key, known.first, known.last)
+        for certificate in self._pins.start(beginning, self._context.clock.now):
+            self._context.visits.observe(certificate)
 
     def on_second(self) -> None:
         self._disk.shelf.drop_unpinned()
-        oldest = self._context.clock.now - KEPT
-        for key in [key for key, pin in self._pins.items() if pin.used < oldest]:
-            self._end(key)
+        self._pins.end_unused(self._context.clock.now - KEPT)
 
     def _on_resume(self, asked: IncomingCall[AskResume]) -> None:
         ask, uuid = asked.ask, asked.who.node.uuid
@@ -146,17 +119,17 @@ class ResumeSource(Component):
     def resume(self, ask: AskResume, node: bytes, then: OnPage) -> None:
         """Answer a question of the node with this id, which may be this node. Raises: LocalError."""
         self._check(ask, node)
-        key = pin_key(ask.certificate.stream, ask.subscription)
         if not ask.end:
-            self._begin(key, ask, node, then)
+            self._begin(ask, node, then)
             return
-        pin = self._pins.get(key)
+        place = ask.certificate.stream, ask.subscription
+        pin = self._pins.find(*place)
         if pin is None or (pin.certificate, pin.last) != (ask.certificate, ask.end):
             raise LocalError("The pinned part of the log is no longer known here.", code="UNKNOWN_PIN")
         pin.used = self._context.clock.now
         if ask.done >= pin.first:
-            self._settle(key, pin, ask.done)
-        if key in self._pins:
+            self._pins.settle(pin, ask.done)
+        if self._pins.find(*place) is not None:
             self._read(Reading(ask, node, pin.last, then), max(ask.at, pin.first))
         else:
             self._when_ended(pin.last, then)
@@ -168,23 +141,17 @@ class ResumeSource(Component):
 
     # --- pins -------------------------------------------------------------------------------------------
 
-    def _begin(self, key: bytes, ask: AskResume, node: bytes, then: OnPage) -> None:
+    def _begin(self, ask: AskResume, node: bytes, then: OnPage) -> None:
         """Pin the log from the client's position to the last one, and return the first page."""
+        stream = ask.certificate.stream
         first, last = pinned_range(ask.at, self._disk.shelf.next_position, partial(self._first_owed, ask))
         if first > last or not self._disk.shelf.live:
-            self._end(key)
+            self._pins.end(stream, ask.subscription)
             then((Resumed(end=last, next=last + 1), []))
             return
-        if key not in self._pins and len(self._pins) >= PINS:
+        if self._pins.find(stream, ask.subscription) is None and len(self._pins) >= PINS:
             raise LocalError(f"{self._context.me.name} has {PINS:,} pinned subscriptions.", code="TOO_MANY")
-        pin = self._pins[key] = Pin(ask.certificate, first, last, self._context.clock.now)
-        self._disk.shelf.pins.pin(key, first, last)
-        row = Put(
-            "feed",
-            key,
-            pack(msgspec.to_builtins(PinRow(pin.certificate, first, last), builtin_types=(bytes,))),
-        )
-        self._disk.shelf.supersede((row,))
+        row = self._pins.add_pin(Pin(ask.certificate, ask.subscription, first, last, self._context.clock.now))
 
         def stored(error: MeshError | None) -> None:
             if isinstance(error, LocalError):
@@ -199,7 +166,7 @@ class ResumeSource(Component):
 
         An earlier visit may have released a former node that had sent nothing yet. Then its pin counts.
         """
-        pin = self._pins.get(pin_key(ask.certificate.stream, ask.subscription))
+        pin = self._pins.find(ask.certificate.stream, ask.subscription)
         found = [pin.first if pin is not None else last + 1, last + 1]
         for uuid in ask.former:
             if uuid == self._context.me.uuid:
@@ -211,19 +178,6 @@ class ResumeSource(Component):
             if feed is not None and ask.query in feed.queries:
                 found.append(max(feed.queries[ask.query], 1))
         return min(found)
-
-    def _settle(self, key: bytes, pin: Pin, done: int) -> None:
-        """Release the pinned positions up to `done`."""
-        pin.first = rest_of_pin(pin.first, pin.last, done)
-        if pin.first > pin.last:
-            self._end(key)
-        else:
-            self._disk.shelf.pins.pin(key, pin.first, pin.last)
-
-    def _end(self, key: bytes) -> None:
-        if self._pins.pop(key, None) is not None:
-            self._disk.shelf.pins.pin(key, 1, 0)
-            self._disk.later("feed", key, Delete("feed", key))
 
     # --- pages ------------------------------------------------------------------------------------------
 
@@ -253,7 +207,7 @@ class ResumeSource(Component):
     def _send(self, page: Reading, following: int) -> None:
         """Send a page; the next one begins at the position `following`."""
         if not page.envelopes and not page.ask.end and following > page.end:
-            self._end(pin_key(page.ask.certificate.stream, page.ask.subscription))
+            self._pins.end(page.ask.certificate.stream, page.ask.subscription)
             self._when_ended(page.end, page.then)
             return
         me = self._context.me
@@ -273,11 +227,6 @@ def pinned_range(at: int, following: int, first_owed: Callable[[int], int]) -> t
     """
     last = following - 1
     return at or first_owed(last), last
-
-
-def rest_of_pin(first: int, last: int, done: int) -> int:
-    """Return the first pinned position after those up to `done`; above `last`: nothing is left."""
-    return max(first, min(done, last) + 1)
 
 
 def matching(envelope: Envelope, query: Query, is_own: bool) -> Envelope | None:

@@ -16,7 +16,7 @@ from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedIn, PeerForgotten
 from mesh.kernel.peers.peer import Peer
-from mesh.kernel.subscribers.facts import ResumeChanged
+from mesh.kernel.subscribers.facts import ResumeChanged, ResumeEnded
 from mesh.kernel.subscribers.master_logs import MasterLogs
 from mesh.kernel.subscribers.pulls import Pulls
 from mesh.kernel.subscribers.session import Session, subscription_of
@@ -101,7 +101,7 @@ class Resuming(Component):
             return False
         if was_here and self._context.me.uuid not in arrival.former:
             arrival.former.append(self._context.me.uuid)
-        self._drop_pulls(feed, has_ended=False)
+        self._drop_pulls(feed)
         targets = self._demand.possible_masters(query)
         first = (self._context.me.uuid, *since, *arrival.former, *sorted(targets))
         masters = list(dict.fromkeys(first))[:MASTERS]
@@ -151,20 +151,25 @@ class Resuming(Component):
         self._check_waiting(feed)
 
     def end(self, session: Session, feed: Feed) -> None:
-        """Stop resuming a subscription that ended, and release what masters keep for it."""
-        self._drop_pulls(feed, has_ended=session.stream in self._arrivals)
+        """Stop resuming a subscription that ended."""
+        if masters := self._drop_pulls(feed):
+            self._context.facts.publish_fact(ResumeEnded(session, tuple(masters)))
         if (arrival := self._arrivals.get(session.stream)) is not None:
             arrival.expected.discard(subscription_of(feed))
             self._context.facts.publish_fact(ResumeChanged(session))
 
-    def _drop_pulls(self, feed: Feed, has_ended: bool) -> None:
+    def _drop_pulls(self, feed: Feed) -> list[bytes]:
         self._waiting.pop(feed, None)
-        self._pulls.drop_feed(feed, has_ended)
+        return self._pulls.drop_feed(feed)
+
+    def expected(self, stream: bytes) -> Set[int]:
+        """Return the subscriptions of a session that its client has not repeated yet."""
+        arrival = self._arrivals.get(stream)
+        return arrival.expected if arrival is not None else frozenset()
 
     def has_arrived(self, stream: bytes) -> bool:
         """Return whether the client of a session has repeated all its subscriptions."""
-        arrival = self._arrivals.get(stream)
-        return arrival is None or not arrival.expected
+        return not self.expected(stream)
 
     def confirmed(self, stream: bytes) -> tuple[set[bytes], bool]:
         """Return the masters that have pinned their logs for a session, and whether these are all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
 from mesh.kernel.asking.interest_sync import InterestSync
@@ -240,6 +240,11 @@ class SubscriberFeeds(Component):
         self._context.counters.accounts.count_closed(feed)
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))
+
+    def drop_others(self, session: Session, kept: Collection[int]) -> None:
+        """Remove all subscriptions but `kept`, as the client has ended them at another node."""
+        for number in [n for n, feed in session.feeds.items() if feed.queries and n not in kept]:
+            self.drop(session, number)
 
     def restore_feed(self, session: Session, key: bytes, record: FeedRecord, position: bytes) -> None:
         """Restore the feed of a session that may come back."""

@@ -23,3 +23,9 @@ class Visit:
     asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
     again_at: float = 0.0
     call: IncomingCall[AskAttach] | None = None  # answered when all are released
+
+    def report_gaps(self, former: bytes, gaps: Counts) -> None:
+        """Report to the client, once, the messages that a former node dropped."""
+        if former not in self.reported:
+            self.reported.add(former)
+            self.session.report_gaps(gaps)

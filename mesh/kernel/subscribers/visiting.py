@@ -26,17 +26,23 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.clients import Clients
-from mesh.kernel.subscribers.facts import ResumeChanged, SessionArrived, SessionClosed, SessionMoved
+from mesh.kernel.subscribers.facts import (
+    ResumeChanged,
+    ResumeEnded,
+    SessionArrived,
+    SessionClosed,
+    SessionMoved,
+)
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, UNKNOWN, Session
 from mesh.kernel.subscribers.session_refusals import copied
 from mesh.kernel.subscribers.visit import Visit
+from mesh.kernel.subscribers.visit_notices import VisitNotices
 from mesh.kernel.subscribers.visit_rows import VisitRows
 from mesh.routing.aside import drop_master
 from mesh.routing.log import position_key
 from mesh.routing.visits import Standing
 from mesh.wire.calls import AskAttach, AskRelease
-from mesh.wire.calls.sessions import Counts
 from mesh.wire.commands import Certificate, Moved
 from mesh.wire.limits import VISITS
 from mesh.wire.replies import ReplyValue, SessionReleased
@@ -65,12 +71,14 @@ class Visiting(Component):
         self._resuming = resuming
         self._visits: dict[bytes, Visit] = {}  # by stream
         self._rows = VisitRows(disk)
+        self._notices = VisitNotices(context, neighbours, clients.sessions, resuming.expected)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(LoggedIn, lambda fact: self._on_login(fact.peer, fact.conn)),
             on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
             on_fact(ResumeChanged, lambda fact: self._release_former(fact.session.stream)),
+            on_fact(ResumeEnded, lambda fact: self._notices.send_end(fact.session.stream, fact.masters)),
             on_fact(PeerLost, lambda fact: self._on_lost(fact.peer.node.uuid)),
         )
 
@@ -81,7 +89,7 @@ class Visiting(Component):
         return (answer(AskRelease, self._on_release),)
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (on_command(Moved, lambda conn, peer, command, _: self._on_moved(command.certificate)),)
+        return (on_command(Moved, lambda conn, peer, command, _: self._on_moved(peer, command)),)
 
     def figures(self) -> dict[str, int | float]:
         sessions = self._clients.sessions
@@ -112,6 +120,8 @@ class Visiting(Component):
         if standing is Standing.SAME and visit is not None:
             visit.call = asked
             return
+        if standing is Standing.NEWER:
+            self._clients.subscribing.drop_others(session, ask.subscriptions)
         self._rows.write_visit(certificate)
         self._rows.write_stay(certificate)
         former = {uuid: set[bytes]() for uuid in ask.former if uuid != self._context.me.uuid}
@@ -123,8 +133,7 @@ class Visiting(Component):
         expected = ask.subscriptions if standing is Standing.NEWER else ()
         self._resuming.arrive(session.stream, certificate, former, expected)
         self._context.counters.add_count("visits")
-        for peer in self._neighbours.peers.values():
-            self._context.out.send(peer.data, Moved(certificate))
+        self._notices.send_arrival(certificate, is_known=standing is Standing.NEWER)
         for uuid in former:
             if (known := self._neighbours.peers.get(uuid)) is not None:
                 self._neighbours.review_login(known)
@@ -148,8 +157,7 @@ class Visiting(Component):
     # --- release of former nodes ------------------------------------------------------------------------
 
     def _on_login(self, peer: Peer, conn: Conn) -> None:
-        for certificate in self._context.visits.guests(self._context.me.uuid):
-            self._context.out.send(conn, Moved(certificate))
+        self._notices.send_all(conn)
         for visit in list(self._visits.values()):
             if peer.node.uuid in visit.former:
                 visit.asking.discard(peer.node.uuid)
@@ -187,7 +195,7 @@ class Visiting(Component):
         visit.asking.discard(uuid)
         reply = replies.get(uuid)
         if reply is not None and not reply.code:
-            self._report_gaps(visit, uuid, reply.value.dropped)
+            visit.report_gaps(uuid, reply.value.dropped)
         if reply is not None and reply.value.is_closed and not reply.code:
             visit.former.pop(uuid, None)
             self._release_former(visit.session.stream)
@@ -203,12 +211,7 @@ class Visiting(Component):
         for visit in self._visits.values():
             if uuid in visit.former and self._resuming.has_arrived(visit.session.stream):
                 gaps = [(number, UNKNOWN) for number, _ in visit.received.get(uuid, [])]
-                self._report_gaps(visit, uuid, gaps)
-
-    def _report_gaps(self, visit: Visit, uuid: bytes, gaps: Counts) -> None:
-        if uuid not in visit.reported:
-            visit.reported.add(uuid)
-            visit.session.report_gaps(gaps)
+                visit.report_gaps(uuid, gaps)
 
     def _end(self, visit: Visit) -> None:
         stream = visit.session.stream
@@ -229,8 +232,9 @@ class Visiting(Component):
 
     # --- a former node ----------------------------------------------------------------------------------
 
-    def _on_moved(self, certificate: Certificate) -> None:
+    def _on_moved(self, peer: Peer, command: Moved) -> None:
         """Record where a session is now, and hang up on it if it was here."""
+        certificate = command.certificate
         try:
             standing = self._context.visits.observe(certificate)
         except RemoteError:
@@ -239,12 +243,14 @@ class Visiting(Component):
         if standing is Standing.NEWER and certificate.node != self._context.me.uuid:
             self._leave(certificate)
             self._context.facts.publish_fact(SessionMoved(certificate))
+        self._notices.on_moved(peer, command)
 
     def _leave(self, certificate: Certificate) -> None:
         session = self._clients.sessions.get(certificate.stream)
         if session is None:
             return
         self._rows.write_visit(certificate)
+        self._notices.forget_subscriptions(certificate.stream)
         self._visits.pop(certificate.stream, None)
         self._resuming.leave(certificate.stream)
         self._clients.subscribing.drop(session, INBOX)

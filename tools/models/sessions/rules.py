@@ -15,7 +15,7 @@ from enum import Enum
 from math import inf
 
 from mesh.client.core import visits as client_visits
-from mesh.kernel.subscribers import clients, pull, resume_source, resuming, visiting
+from mesh.kernel.subscribers import clients, pull, resume_pins, resume_source, resuming, visiting
 from mesh.routing import aside, upstream, visits
 from mesh.routing.visits import Standing
 from tools.models.bits import between, bit, lowest
@@ -87,7 +87,7 @@ def remaining_range(first: int, last: int, done: int) -> tuple[int, int] | None:
     if first > last:
         return None
     has_all_up_to = pull.acknowledged_up_to(members(between(first, last) & ~done), last + 1)
-    first = resume_source.rest_of_pin(first, last, has_all_up_to)
+    first = resume_pins.rest_of_pin(first, last, has_all_up_to)
     return (first, last) if first <= last else None
 
 

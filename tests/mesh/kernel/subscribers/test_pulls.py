@@ -162,10 +162,8 @@ def test_a_forgotten_master_ends_its_pull_and_newer_messages_follow() -> None:
     assert (it.is_over, it.ends.positions, set(it.pulls.unconfirmed(STREAM))) == (True, [12], set())
 
 
-def test_only_the_end_of_a_subscription_releases_its_pin() -> None:
-    kept, ended = Stage(), Stage()
-    for it, has_ended in ((kept, False), (ended, True)):
-        it.page(7, 6)
-        it.pulls.drop_feed(it.ends.feed, has_ended)
-        assert it.is_over
-    assert (kept.last, ended.last) == ((7, 9, 5), (10, 9, 9))
+def test_a_subscription_that_ends_names_the_masters_that_may_have_pinned_their_logs() -> None:
+    it = Stage()
+    assert (it.pulls.drop_feed(it.ends.feed), it.is_over) == ([HERON], True)
+    it.page(7, 6)
+    assert (it.pulls.drop_feed(it.ends.feed), len(it.questions)) == ([], 1)

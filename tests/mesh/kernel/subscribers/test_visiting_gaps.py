@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from mesh.kernel.subscribers.session import UNKNOWN, Session
-from mesh.kernel.subscribers.visiting import Visiting
+from mesh.kernel.subscribers.visit import Visit
 from mesh.names import SessionName
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
@@ -115,14 +115,14 @@ def test_a_node_that_ended_leaves_a_gap_of_unknown_size(is_back: bool) -> None:
 
 def test_a_repeated_answer_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     it, told = Leaving(), list[int]()
-    report = Visiting._report_gaps
+    report = Visit.report_gaps
 
     def twice(*terms: object) -> None:
         for _ in range(2):
             report(*terms)  # type: ignore[arg-type]
         told.append(it.sub.dropped)
 
-    monkeypatch.setattr(Visiting, "_report_gaps", twice)
+    monkeypatch.setattr(Visit, "report_gaps", twice)
     it.move(it.b)
     it.net.run(1)
     assert told and it.sub.dropped == 3

@@ -1,0 +1,82 @@
+"""Notices to other nodes about the sessions that visit this one: MOVED."""
+
+# Law: a notice names the open subscriptions of a session if this process knows all of them: those with a feed
+#      here, and those that the client repeats next. Masters end the pins of others, so no pin is left when a
+#      subscription ends while its log is pinned, or while the session is between two nodes.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+
+from mesh.flow.bounded import Bounded
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.subscribers.facts import SubscriptionsKnown
+from mesh.kernel.subscribers.session import Session
+from mesh.wire.commands import Certificate, Moved
+
+MOST = 10_000  # sessions whose subscriptions are known
+
+
+class VisitNotices:
+    """The notices of one node. `expected(stream)` returns the subscriptions that a client repeats next."""
+
+    def __init__(
+        self,
+        context: NodeContext,
+        neighbours: Neighbours,
+        sessions: Mapping[bytes, Session],
+        expected: Callable[[bytes], Set[int]],
+    ) -> None:
+        self._context = context
+        self._neighbours = neighbours
+        self._sessions = sessions
+        self._expected = expected
+        self._known = Bounded[bytes, None](MOST)  # streams whose subscriptions are known; also closed ones
+
+    def send_arrival(self, certificate: Certificate, is_known: bool) -> None:
+        """Notify all peers of a visit; `is_known`: the client has named its subscriptions."""
+        if is_known:
+            self._known.keep(certificate.stream, None)
+        self._send(certificate, self._neighbours.peers)
+
+    def send_end(self, stream: bytes, masters: Iterable[bytes]) -> None:
+        """Notify masters that a subscription of a session has ended, unless the session is elsewhere."""
+        certificate = self._context.visits.find(stream)
+        if certificate is not None and certificate.node == self._context.me.uuid:
+            self._send(certificate, masters)
+
+    def send_all(self, conn: Conn) -> None:
+        """Notify a node that has logged in of all sessions that are or were here."""
+        for certificate in self._context.visits.guests(self._context.me.uuid):
+            self._context.out.send(conn, Moved(certificate, self._open(certificate)))
+
+    def on_moved(self, peer: Peer, notice: Moved) -> None:
+        """Publish the open subscriptions of a session if its node has named them."""
+        certificate, found = notice.certificate, notice.subscriptions
+        is_its_node = certificate.node == peer.node.uuid
+        if is_its_node and found is not None and self._context.visits.find(certificate.stream) == certificate:
+            self._context.facts.publish_fact(SubscriptionsKnown(certificate, found))
+
+    def forget_subscriptions(self, stream: bytes) -> None:
+        """Forget the subscriptions of a session that is at another node."""
+        self._known.pop(stream, None)
+
+    def _send(self, certificate: Certificate, uuids: Iterable[bytes]) -> None:
+        found = self._open(certificate)
+        for uuid in uuids:
+            if (peer := self._neighbours.peers.get(uuid)) is not None:
+                self._context.out.send(peer.data, Moved(certificate, found))
+        if found is not None:  # this node is a master, too
+            self._context.facts.publish_fact(SubscriptionsKnown(certificate, found))
+
+    def _open(self, certificate: Certificate) -> tuple[int, ...] | None:
+        """Return the open subscriptions of a session that is here, or `None` if they are not known."""
+        stream = certificate.stream
+        if stream not in self._known or self._context.visits.find(stream) != certificate:
+            return None
+        session = self._sessions.get(stream)
+        feeds = session.feeds if session is not None else {}
+        return tuple(sorted({*self._expected(stream), *(n for n, feed in feeds.items() if feed.queries)}))
