@@ -59,7 +59,13 @@ class Company:
         client = self._clients.get(name)
         if client is not None:
             content = f"{name} {self._scene.net.now:.6f}".encode()
+            to = self._reader_of(to)
             client.send(to, content, force=bool(force), persistent=flag == "persistent", domain=domain)
+
+    def _reader_of(self, to: str) -> str:
+        """Return the session that a script means, which another node may have opened."""
+        reader = self._clients.get(to.removeprefix("/node/").split("/")[2]) if to.count("/") == 6 else None
+        return (reader.session_name if reader is not None else "") or to
 
     def _of(self, name: str, then: Callable[[Witness], object]) -> None:
         client = self._clients.get(name)
