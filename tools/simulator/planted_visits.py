@@ -12,6 +12,7 @@ from mesh.client.core.subscriptions import Subscriptions
 from mesh.kernel.subscribers.resume_source import ResumeSource
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.visiting import Visiting
+from mesh.routing.visits import Visits
 from mesh.streams.seen import SeenMessages
 
 Patch = tuple[Any, str, Any]
@@ -63,6 +64,11 @@ def forgets_what_it_had() -> list[Patch]:
     return [(Subscriptions, "resubscribe", anew)]
 
 
+def checks_no_certificate() -> list[Patch]:
+    init = Visits.__init__
+    return [(Visits, "__init__", lambda self, verify, *rest: init(self, lambda *_: True, *rest))]
+
+
 # Seed, broken law and patches by the name of the bug.
 VISITS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a log is resumed from now on": (4, "C1.4", resumes_from_now),
@@ -70,4 +76,5 @@ VISITS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a former node settles when it learns of the move": (9, "C1.4", settles_when_it_learns_of_the_move),
     "a client names only the last of its nodes": (4, "SE6", names_only_the_last_node),
     "a client that moves forgets what it had": (4, "C1.1", forgets_what_it_had),
+    "the signature of a certificate is not checked": (91, "SE6", checks_no_certificate),
 }

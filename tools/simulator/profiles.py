@@ -34,6 +34,7 @@ class Profile:
     parts: float = 0.0  # queues at several nodes, with moves
     durables: float = 0.0  # there are durable subscriptions
     visits: float = 0.0  # clients that know several nodes move between them
+    forges: float = 0.0  # nodes claim sessions of clients that move
     drains: float = 0.0  # nodes are drained with their clients
     redirects: float = 0.0  # nodes have few connections for clients
     sites: tuple[int, ...] = ()  # number of sites; () = one mesh only
@@ -84,7 +85,7 @@ PROFILES = {
         Profile("durables", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "several"), rate=1.0,
                 seconds=(25.0, 60.0), most=4, sizes=(2, 3, 4), durables=1.0),
         Profile("visit", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "direct"), rate=1.0,
-                seconds=(30.0, 90.0), most=4, sizes=(2, 3, 3, 4), visits=1.0),
+                seconds=(30.0, 90.0), most=4, sizes=(2, 3, 3, 4), visits=1.0, forges=0.2),
         Profile("drain", (*WIRES, *STORES, "bounce", "pause"), ("plain", "direct"), rate=1.0,
                 seconds=(40.0, 90.0), most=4, sizes=(2, 3, 3, 4), drains=1.0),
         Profile("redirect", (*WIRES, "crash", "power", "all crash", "bounce", "pause"), ("plain", "direct"),

@@ -77,6 +77,14 @@ def moved(script: Script, dice: Random, roamers: list[str]) -> Iterator[Step]:
         yield from dice.choice(FAULTS)(dice, script, now, dice.choice(roamers))
 
 
+def forged(script: Script, dice: Random) -> Iterator[Step]:
+    """Yield certificates that a node invents, by which the session of a client would be at that node."""
+    now = WARM_UP
+    while (now := now + dice.expovariate(0.1)) < script.seconds:
+        forger, to = dice.sample(script.nodes, 2)
+        yield Step(now, "forge visit", (forger, to, f"roam-{dice.randint(0, 1)}"))
+
+
 def killed(dice: Random, script: Script, now: float, name: str) -> Iterator[Step]:
     yield Step(now, "kill node", (name, dice.choice(BACK)))
 

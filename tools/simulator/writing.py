@@ -113,6 +113,8 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
     own = Random(f"who moves {profile.seeded} {script.seed}")
     roams = sorted(visits.planned(script, own)) if own.random() < profile.visits else ()
+    own = Random(f"who lies of visits {profile.seeded} {script.seed}")
+    forges = sorted(visits.forged(script, own)) if own.random() < profile.forges else ()
     own = Random(f"which nodes empty {profile.seeded} {script.seed}")
     emptied = sorted(drains.planned(script, own)) if own.random() < profile.drains else ()
     own = Random(f"which nodes are full {profile.seeded} {script.seed}")
@@ -134,6 +136,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
         moves,
         keeps,
         roams,
+        forges,
         emptied,
         sent,
         ruled,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mesh.routing.visits import SIGNATURE
+from mesh.wire.commands import Certificate, Moved
 from tools.simulator.clients.witness import Witness
 from tools.simulator.stage.scene import Scene, Steps
 
 ARRIVES = 8.0  # s within which a client is expected at the node to which it was sent
+HIGHEST = 2**32 - 1  # attach number
 LOOK = 0.002  # s between two looks whether it is there
 
 
@@ -19,7 +22,12 @@ class Visits:
 
     @property
     def steps(self) -> Steps:
-        return {"kill node": self._kill_node, "cut client": self._cut_client, "roam": self._roam}
+        return {
+            "kill node": self._kill_node,
+            "cut client": self._cut_client,
+            "roam": self._roam,
+            "forge visit": self._forge,
+        }
 
     def _client(self, name: str) -> Witness | None:
         client = self._scene.clients.get(name)
@@ -57,6 +65,19 @@ class Visits:
         client.move(self._scene.nodes[node].ipc)
         if then:
             self._on_arrival(client, node, self._net.now + ARRIVES, lambda: self._kill_for(node, back), wait)
+
+    def _forge(self, forger: str, to: str, name: str) -> None:
+        """Let a node claim the session of a client by a certificate that the client has not signed."""
+        node, client = self._scene.nodes[forger], self._client(name)
+        if not node.is_up or node.is_stopped or client is None or not client.session_name:
+            return
+        parts = node.core.parts
+        peer, key = parts.neighbours.named(to), client.core.visits._key.public
+        if peer is not None:
+            certificate = Certificate(client.session_name, key, HIGHEST, node.uuid, bytes(SIGNATURE))
+            parts.context.out.send(peer.data, Moved(certificate))
+            node._carry_out_all()
+            self._scene.history.met("forged visit")
 
     def _on_arrival(
         self, client: Witness, node: str, until: float, then: Callable[[], None], wait: float
