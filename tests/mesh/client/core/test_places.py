@@ -175,3 +175,16 @@ def test_law_3_of_the_visits_what_was_asked_in_one_site_is_not_asked_in_another(
     assert (calls.open, visits.former, visits.attach) == ([], {}, 0)
     assert visits.on_welcome(lon, name, MARK)
     assert (list(visits.former), visits.attach) == ([two.uuid], 2)
+
+
+def test_a_node_that_may_not_have_received_a_visit_gets_its_subscriptions_again() -> None:
+    calls: Any = FakeCalls()
+    visits = ClientVisits(calls, KEY, lambda: [(3, 0), (4, 0)])
+    one, two = (c.Introduction(name * 4, "n", 1, ADDRESSES[0]) for name in (b"one0", b"two0"))
+    name = "/node/one/client/joe/session/5"
+    assert not visits.on_welcome(one, name, MARK)
+    for is_visit in (True, False):
+        assert visits.on_welcome(two, name, MARK) is is_visit
+        [pending] = calls.open
+        assert pending.command.arguments["subscriptions"] == [3, 4]
+        assert visits.attach == 1
