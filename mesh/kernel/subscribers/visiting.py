@@ -186,7 +186,7 @@ class Visiting(Component):
                 )
                 came = partial(self._on_released, visit, uuid, masters)
                 self._questions.ask_all([peer], ask, SessionReleased, came, WITHIN, is_patient=True)
-        if not visit.former and self._resuming.has_arrived(stream):
+        if is_all and not visit.former:
             self._end(visit)
 
     def _on_released(
