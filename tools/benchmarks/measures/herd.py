@@ -2,7 +2,7 @@
 
 The real cores of nodes and clients run on simulated wires in one process. A node whose core has used CPU time
 handles its next event as much later, so the waits of clients and the work of nodes add up as they would in
-processes of their own.
+processes of their own. A worker's results wait in line, too, and the node's reads count as its work.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from mesh.kernel.client_room import VISITS
+from mesh.kernel.context.effects import Commit, Fetch
 from mesh.mapping.rules import Rule
 from tools.benchmarks.loads.figures import median
 from tools.benchmarks.pages.report import Report, Row
@@ -23,6 +24,7 @@ from tools.simulator.clients.client import SimClient
 from tools.simulator.world.mesh import SimNetwork
 from tools.simulator.world.network import Pipe
 from tools.simulator.world.node import SimNode
+from tools.simulator.world.worker import Outcome, Worker
 
 CLIENTS, SUBSCRIPTIONS, STORED = 1_000, 10, 300
 KEYS = 100  # of all subscriptions
@@ -45,7 +47,10 @@ class BusyNode(SimNode):
         self._waiting = deque[Callable[[], None]]()
         super().__init__(*arguments)
 
-    def _when_idle(self, what: Callable[[], None]) -> None:
+    def _hired(self) -> Worker:
+        return BusyWorker(self, self.disk)
+
+    def when_idle(self, what: Callable[[], None]) -> None:
         """Call `what` when the events before it are handled; at once within an event."""
         if self._is_working:
             what()
@@ -64,13 +69,26 @@ class BusyNode(SimNode):
             self.net.at(self.busy, self._work)
 
     def heard_on(self, pipe: Pipe, frames: list[bytes]) -> None:
-        self._when_idle(lambda: SimNode.heard_on(self, pipe, frames))
+        self.when_idle(lambda: SimNode.heard_on(self, pipe, frames))
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
-        self._when_idle(lambda: SimNode.hear(self, key, frames))
+        self.when_idle(lambda: SimNode.hear(self, key, frames))
 
     def _tick(self, life: int) -> None:
-        self._when_idle(lambda: SimNode._tick(self, life))
+        self.when_idle(lambda: SimNode._tick(self, life))
+
+
+class BusyWorker(Worker):
+    """A worker whose results a busy node handles after the events before them."""
+
+    process: BusyNode
+
+    def answer(self, outcome: Outcome, batch: Sequence[Commit | Fetch]) -> None:
+        self.process.when_idle(lambda: self._answer(outcome, batch))
+
+    def _answer(self, outcome: Outcome, batch: Sequence[Commit | Fetch]) -> None:
+        if self.is_at_work:
+            super().answer(outcome, batch)
 
 
 @dataclass
