@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mesh.kernel.context.incoming_call import IncomingCall
-from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.session import UNKNOWN, Session
 from mesh.wire.calls import AskAttach
 from mesh.wire.calls.sessions import Counts
 from mesh.wire.commands import Certificate
@@ -24,8 +24,12 @@ class Visit:
     again_at: float = 0.0
     call: IncomingCall[AskAttach] | None = None  # answered when all are released
 
-    def report_gaps(self, former: bytes, gaps: Counts) -> None:
+    def report_gaps(self, uuid: bytes, gaps: Counts) -> None:
         """Report to the client, once, the messages that a former node dropped."""
-        if former not in self.reported:
-            self.reported.add(former)
+        if uuid not in self.reported:
+            self.reported.add(uuid)
             self.session.report_gaps(gaps)
+
+    def report_lost(self, uuid: bytes) -> None:
+        """Report a gap of unknown size in the subscriptions that were at a node which has ended."""
+        self.report_gaps(uuid, [(number, UNKNOWN) for number, _ in self.received.get(uuid, [])])

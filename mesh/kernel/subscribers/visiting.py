@@ -34,7 +34,7 @@ from mesh.kernel.subscribers.facts import (
     SessionMoved,
 )
 from mesh.kernel.subscribers.resuming import Resuming
-from mesh.kernel.subscribers.session import INBOX, UNKNOWN, Session
+from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.kernel.subscribers.session_refusals import copied
 from mesh.kernel.subscribers.visit import Visit
 from mesh.kernel.subscribers.visit_notices import VisitNotices
@@ -70,6 +70,7 @@ class Visiting(Component):
         self._clients = clients
         self._resuming = resuming
         self._visits: dict[bytes, Visit] = {}  # by stream
+        self._changed: dict[bytes, None] = {}  # streams with masters that have confirmed in this event
         self._rows = VisitRows(disk)
         self._notices = VisitNotices(context, neighbours, clients.sessions, resuming.expected)
 
@@ -77,8 +78,8 @@ class Visiting(Component):
         return (
             on_fact(LoggedIn, lambda fact: self._on_login(fact.peer, fact.conn)),
             on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
-            on_fact(ResumeChanged, lambda fact: self._release_former(fact.session.stream)),
             on_fact(ResumeEnded, lambda fact: self._notices.send_end(fact.session.stream, fact.masters)),
+            on_fact(ResumeChanged, lambda fact: self._on_resume_changed(fact.session.stream)),
             on_fact(PeerLost, lambda fact: self._on_lost(fact.peer.node.uuid)),
         )
 
@@ -156,6 +157,15 @@ class Visiting(Component):
 
     # --- release of former nodes ------------------------------------------------------------------------
 
+    def _on_resume_changed(self, stream: bytes) -> None:
+        self._changed[stream] = None
+        self._context.out.ending[self._release_changed] = None
+
+    def _release_changed(self) -> None:
+        changed, self._changed = self._changed, {}
+        for stream in changed:
+            self._release_former(stream)
+
     def _on_login(self, peer: Peer, conn: Conn) -> None:
         self._notices.send_all(conn)
         for visit in list(self._visits.values()):
@@ -172,7 +182,7 @@ class Visiting(Component):
         for uuid, released in list(visit.former.items()):
             peer = self._neighbours.peers.get(uuid)
             if peer is not None and not peer.alive:
-                self._on_lost(uuid)
+                self._report_lost(visit, uuid)
             if uuid in visit.asking or self._context.clock.now < visit.again_at:
                 continue
             if peer is None or peer.data is None or VISITS not in peer.speaks:
@@ -209,9 +219,11 @@ class Visiting(Component):
     def _on_lost(self, uuid: bytes) -> None:
         """Report a gap to the visiting sessions that were at a node which has ended."""
         for visit in self._visits.values():
-            if uuid in visit.former and self._resuming.has_arrived(visit.session.stream):
-                gaps = [(number, UNKNOWN) for number, _ in visit.received.get(uuid, [])]
-                visit.report_gaps(uuid, gaps)
+            self._report_lost(visit, uuid)
+
+    def _report_lost(self, visit: Visit, uuid: bytes) -> None:
+        if uuid in visit.former and self._resuming.has_arrived(visit.session.stream):
+            visit.report_lost(uuid)
 
     def _end(self, visit: Visit) -> None:
         stream = visit.session.stream

@@ -9,6 +9,7 @@ import pytest
 from mesh.kernel.subscribers.session import UNKNOWN, Session
 from mesh.kernel.subscribers.visit import Visit
 from mesh.names import SessionName
+from mesh.wire.calls.sessions import Counts
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -117,9 +118,9 @@ def test_a_repeated_answer_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> N
     it, told = Leaving(), list[int]()
     report = Visit.report_gaps
 
-    def twice(*terms: object) -> None:
+    def twice(visit: Visit, uuid: bytes, gaps: Counts) -> None:
         for _ in range(2):
-            report(*terms)  # type: ignore[arg-type]
+            report(visit, uuid, gaps)
         told.append(it.sub.dropped)
 
     monkeypatch.setattr(Visit, "report_gaps", twice)
