@@ -72,6 +72,8 @@ NOTE = 4 * KIB  # Bytes of the field `note` of a Row.
 
 FOLLOWED = 256  # Domains of FOLLOW.
 
+RESUMED = 64  # Subscriptions of one `resume`.
+
 NAMES_OF_NODE = 50_000  # Names of one node in NAMES.
 
 SITE_NODES = 4096  # Nodes of SITE and BEHIND.

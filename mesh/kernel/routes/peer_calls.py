@@ -27,7 +27,7 @@ from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import UNCONFIRMED, Envelope
 from mesh.wire.limits import MIB
-from mesh.wire.replies import Hops, Peeked, R, Source, Values, read_result
+from mesh.wire.replies import Hops, Peeked, R, Resumed, Source, Values, read_result
 
 NOBODY: Source = "", None, b""  # the source does not matter
 LONGEST = 60.0  # s that a question with long replies may take in all
@@ -47,7 +47,7 @@ class PeerReply(Generic[R]):
         self.value, self.code = says(), reply.code
         if not reply.code:
             value = read_result(says, reply.value)
-            sources = [NOBODY] * len(envelopes) if isinstance(value, Peeked) else []
+            sources = [NOBODY] * len(envelopes) if isinstance(value, Peeked | Resumed) else []
             sources = value.sources if isinstance(value, Values) else sources
             if len(sources) != len(envelopes):
                 raise RemoteError(

@@ -1,23 +1,39 @@
 """Questions for the logs of masters: of other nodes, and of this node itself."""
 
+# Law: the questions of one event about the subscriptions of a session are sent to a master together.
+
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec.structs import replace
 
 from mesh.errors import LocalError
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
-from mesh.kernel.subscribers.resume_source import Page, ResumeSource
-from mesh.wire.calls import AskResume
-from mesh.wire.limits import VISITS
-from mesh.wire.replies import Resumed
+from mesh.kernel.subscribers.resume_source import Pages, ResumeSource
+from mesh.wire.calls import AskResume, ResumeRow
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import RESUMED, VISITS
+from mesh.wire.replies import Resumed, ResumedPage
 
 WITHIN = 10.0  # s for a page
 
-Answer = Page | LocalError | None  # None: no reply in time
+Answer = tuple[ResumedPage, list[Envelope]] | LocalError | None  # None: no reply in time
 OnPage = Callable[[Answer], None]
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The questions for one master about the subscriptions of a session, and the receivers of the answers."""
+
+    master: bytes
+    head: AskResume  # without rows
+    rows: list[ResumeRow] = field(default_factory=list)
+    receivers: list[OnPage] = field(default_factory=list)
 
 
 class MasterLogs:
@@ -27,44 +43,101 @@ class MasterLogs:
         self, context: NodeContext, neighbours: Neighbours, questions: PeerCalls, source: ResumeSource
     ) -> None:
         self._me = context.me.uuid
+        self._out = context.out
         self._neighbours = neighbours
         self._questions = questions
         self._source = source
+        self._gathered: dict[tuple[bytes, bytes, int], Gathered] = {}  # by master, and key and attach number
 
     def name_of(self, master: bytes) -> str:
         """Return the name of a master, or its id if it is unknown."""
         peer = self._neighbours.peers.get(master)
         return peer.node.name if peer is not None else master.hex()
 
+    def may_have(self, master: bytes) -> bool:
+        """Return whether the log of a master may have something: false for this node if its log is empty."""
+        return master != self._me or self._source.has_log
+
     def is_reachable(self, master: bytes) -> bool:
         peer = self._neighbours.peers.get(master)
         return master == self._me or (peer is not None and peer.alive)
 
-    def ask(self, master: bytes, ask: AskResume, then: OnPage) -> bool:
-        """Ask a master, and call `then` with the answer; return False if the master is not linked now."""
-        if master == self._me:
-            try:
-                self._source.resume(ask, master, then)
-            except LocalError as error:
-                then(error)
-            return True
+    def ask(self, master: bytes, head: AskResume, row: ResumeRow, then: OnPage) -> bool:
+        """Ask a master about a subscription at the end of this event, and call `then` with the answer.
+
+        `head` is the question without rows. Return False if the master is not linked now.
+        """
         peer = self._neighbours.peers.get(master)
-        if peer is None or peer.data is None:
+        if master != self._me and (peer is None or peer.data is None):
             if peer is not None:
                 self._neighbours.review_login(peer)
             return False
-        if VISITS not in peer.speaks:
-            then(LocalError("The node runs an earlier release.", code="UNKNOWN_VERB"))
-        else:
-            came = partial(self._on_replies, master, then)
-            self._questions.ask_all([peer], ask, Resumed, came, WITHIN, is_patient=True)
+        key = master, head.certificate.key, head.certificate.attach
+        gathered = self._gathered.setdefault(key, Gathered(master, head))
+        gathered.rows.append(row)
+        gathered.receivers.append(then)
+        self._out.ending[self._send_all] = None
         return True
 
-    def _on_replies(self, master: bytes, then: OnPage, replies: Replies[Resumed], missing: list[str]) -> None:
-        reply = replies.get(master)
-        if reply is None:
-            then(None)
-        elif reply.code:
-            then(LocalError("The master refused to resume its log.", code=reply.code))
+    def _send_all(self) -> None:
+        gathered, self._gathered = self._gathered, {}
+        for each in gathered.values():
+            for at in range(0, len(each.rows), RESUMED):
+                ask = replace(each.head, rows=each.rows[at : at + RESUMED])
+                self._send(each.master, ask, each.receivers[at : at + RESUMED])
+
+    def _send(self, master: bytes, ask: AskResume, receivers: list[OnPage]) -> None:
+        came = partial(_share_out, receivers)
+        peer = self._neighbours.peers.get(master)
+        if master == self._me:
+            try:
+                self._source.resume(ask, master, came)
+            except LocalError as error:
+                came(error)
+        elif peer is None:
+            came(None)
+        elif VISITS not in peer.speaks:
+            came(LocalError("The node runs an earlier release.", code="UNKNOWN_VERB"))
         else:
-            then((reply.value, [envelope for envelope, _ in reply.found]))
+            reply = partial(_on_replies, master, came)
+            self._questions.ask_all([peer], ask, Resumed, reply, WITHIN, is_patient=True)
+
+
+def _on_replies(
+    master: bytes,
+    came: Callable[[Pages | LocalError | None], None],
+    replies: Replies[Resumed],
+    missing: list[str],
+) -> None:
+    reply = replies.get(master)
+    if reply is None:
+        came(None)
+    elif reply.code:
+        came(LocalError("The master refused to resume its log.", code=reply.code))
+    else:
+        came((reply.value, [envelope for envelope, _ in reply.found]))
+
+
+def _share_out(receivers: list[OnPage], found: Pages | LocalError | None) -> None:
+    """Give each receiver its part of an answer."""
+    answers = [found] * len(receivers) if not isinstance(found, tuple) else answers_of(len(receivers), *found)
+    for then, answer in zip(receivers, answers, strict=True):
+        then(answer)
+
+
+def answers_of(count: int, value: Resumed, envelopes: list[Envelope]) -> list[Answer]:
+    """Return the answers for `count` subscriptions in a reply. All are refusals if the reply is malformed."""
+    pages = value.pages
+    if len(pages) != count or sum(len(page.positions) for page in pages) != len(envelopes):
+        return [LocalError("A reply to `resume` is malformed.", code="MALFORMED")] * count
+    return list(_pages(pages, envelopes))
+
+
+def _pages(pages: list[ResumedPage], envelopes: list[Envelope]) -> Iterator[Answer]:
+    at = 0
+    for page in pages:
+        found, at = envelopes[at : at + len(page.positions)], at + len(page.positions)
+        if page.code:
+            yield LocalError("The master refused to resume its log.", code=page.code)
+        else:
+            yield page, found

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from mesh.errors import RemoteError
 from mesh.kernel.subscribers.session import Session
 from mesh.routing.feed import Feed
-from mesh.wire.calls import AskRefill, AskResume
+from mesh.wire.calls import AskRefill, AskResume, ResumeRow
 from mesh.wire.envelope import Envelope
-from mesh.wire.replies import Resumed
+from mesh.wire.replies import Refilled, ResumedPage
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +23,8 @@ class Pull:
     session: Session
     feed: Feed
     master: bytes
-    ask: AskResume  # the next question
+    head: AskResume  # of each question: about the session
+    ask: ResumeRow  # the next question
     id: bytes  # `source` of its envelopes
     is_started: bool = False
     is_asking: bool = False
@@ -57,7 +58,7 @@ class Pull:
         """The position up to which the client has everything."""
         return acknowledged_up_to(self.open, self.ask.at)
 
-    def turn_page(self, value: Resumed) -> None:
+    def turn_page(self, value: ResumedPage) -> None:
         """Let the next question ask for the page after `value`."""
         self.ask = replace(self.ask, end=value.end, at=value.next)
 
@@ -78,7 +79,9 @@ def acknowledged_up_to(unacknowledged: Iterable[int], following: int) -> int:
     return next(iter(unacknowledged), following) - 1
 
 
-def check_page(ask: AskResume | AskRefill, value: Resumed, envelopes: Sequence[Envelope]) -> None:
+def check_page(
+    ask: ResumeRow | AskRefill, value: ResumedPage | Refilled, envelopes: Sequence[Envelope]
+) -> None:
     """Raise RemoteError for a page that no correct master sends."""
     places = [ask.at - 1, *value.positions, max(value.next, 1)]
     is_ordered = all(a < b for a, b in pairwise(places))

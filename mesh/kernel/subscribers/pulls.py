@@ -20,10 +20,10 @@ from mesh.routing.aside import bring_back, drop_up_to, set_aside
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.wire.calls import AskResume
+from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MIB
-from mesh.wire.replies import Resumed
+from mesh.wire.replies import ResumedPage
 
 AGAIN = 1.0  # s until a failed question is repeated
 AHEAD = 4 * MIB  # bytes that may wait for the client before the next page
@@ -75,13 +75,14 @@ class Pulls:
             pull.is_complete or not self._logs.is_reachable(pull.master) for pull in self.of_feed(feed)
         )
 
-    def add_pull(self, session: Session, feed: Feed, master: bytes, ask: AskResume) -> Pull:
+    def add_pull(self, session: Session, feed: Feed, master: bytes, head: AskResume, row: ResumeRow) -> Pull:
         """Add the resume of a master's log for a subscription, which has none of that master.
 
-        `start_pull` sends `ask`, the first question. Newer messages of the master wait until the end.
+        `start_pull` sends `row`, the first question, behind `head`. Newer messages of the master wait until
+        the end.
         """
         self._count += 1
-        pull = Pull(session, feed, master, ask, b"resume" + self._count.to_bytes(8))
+        pull = Pull(session, feed, master, head, row, b"resume" + self._count.to_bytes(8))
         self._of_feed.setdefault(feed, {})[master] = pull
         self._pulls[pull] = None
         self._resumed[pull.id] = partial(self._on_released, pull)
@@ -150,10 +151,10 @@ class Pulls:
         self._send(pull, partial(self._on_page, pull, pull.ask))
 
     def _send(self, pull: Pull, then: OnPage) -> None:
-        if not self._logs.ask(pull.master, pull.ask, then):
+        if not self._logs.ask(pull.master, pull.head, pull.ask, then):
             pull.is_asking = False  # asked at its login
 
-    def _on_page(self, pull: Pull, ask: AskResume, found: Answer) -> None:
+    def _on_page(self, pull: Pull, ask: ResumeRow, found: Answer) -> None:
         if pull.ask is not ask or pull.is_ended:
             return  # it was asked again at a login
         pull.is_asking = False
@@ -188,7 +189,7 @@ class Pulls:
             pull.feed.missed(1)
             self._finish(pull)
 
-    def _take_page(self, pull: Pull, value: Resumed, envelopes: list[Envelope]) -> None:
+    def _take_page(self, pull: Pull, value: ResumedPage, envelopes: list[Envelope]) -> None:
         """Offer a page to the subscription, and ask for the next one."""
         is_first = not pull.is_confirmed
         check_page(pull.ask, value, envelopes)
@@ -237,7 +238,7 @@ class Pulls:
             pull.is_asking = True
             self._send(pull, partial(self._on_pin_released, pull, pull.ask))
 
-    def _on_pin_released(self, pull: Pull, ask: AskResume, found: Answer) -> None:
+    def _on_pin_released(self, pull: Pull, ask: ResumeRow, found: Answer) -> None:
         if pull.ask is not ask or pull.is_ended:
             return
         pull.is_asking = False

@@ -1,7 +1,7 @@
 """The log of this node for sessions that moved: pinned for each subscription, and read page by page."""
 
 # Law 1: the first question pins the log from the client's position to the last one. The answer follows when
-#        the pin is on disk.
+#        the pins of all its subscriptions are on disk.
 # Law 2: a newer visit replaces the pin of an earlier one. An outdated question is refused.
 # Law 3: a pin ends when nothing matches, or KEPT seconds after the last question; see also ResumePins.
 
@@ -20,51 +20,39 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.facts import SubscriptionsKnown
+from mesh.kernel.subscribers.log_scan import LogScan, Page, PageSet
 from mesh.kernel.subscribers.resume_pins import Pin, ResumePins
 from mesh.kernel.subscribers.sessions import Sessions
-from mesh.operations import Span
-from mesh.routing.querytrie import wants
+from mesh.operations import Put
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
-from mesh.wire.calls import AskResume
-from mesh.wire.commands import Query
-from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
-from mesh.wire.frames import body_frames
-from mesh.wire.limits import ENVELOPES_A_MESSAGE, MIB, VISITS
-from mesh.wire.replies import Resumed
+from mesh.wire.calls import AskResume, ResumeRow
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import VISITS, XPATH
+from mesh.wire.replies import Resumed, ResumedPage
 
 KEPT = 3600.0  # s after which an unused pin ends
 PINS = 100_000  # pinned subscriptions
-PAGE = ENVELOPES_A_MESSAGE  # envelopes of one read, and of one reply
-READS = 16  # reads for one reply
 
-Page = tuple[Resumed, list[Envelope]]
-OnPage = Callable[[Page | LocalError], None]
+Pages = tuple[Resumed, list[Envelope]]
+OnPages = Callable[[Pages | LocalError], None]
 
 
-@dataclass(slots=True)
-class Reading:
-    """A page for the node `node` that is being read: the matches up to the position `end`."""
+@dataclass(slots=True, eq=False)
+class Answering:
+    """The answer to a question: for each of its subscriptions a page, or the code of a refusal."""
 
     ask: AskResume
-    node: bytes
-    end: int
-    then: OnPage
-    reads: int = READS
-    envelopes: list[Envelope] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    frames: int = 0
-    size: int = 0
+    is_own: bool  # of this node
+    then: OnPages
+    pages: list[Page | str] = field(default_factory=list)
+    new: dict[int, Put] = field(default_factory=dict)  # rows of new pins, by place in `pages`
+    has_ended: bool = False  # a pin, whose end is not on disk yet
 
-    def add(self, position: int, envelope: Envelope) -> bool:
-        """Add an envelope, or return False if the page is full."""
-        self.frames += 1 + body_frames(envelope)
-        self.size += len(envelope.body)
-        if self.envelopes and (self.frames > 2 * ENVELOPES_A_MESSAGE or self.size > MIB):
-            return False
-        self.envelopes.append(envelope)
-        self.positions.append(position)
-        return True
+    @property
+    def stream(self) -> bytes:
+        """The stream id of the session."""
+        return self.ask.certificate.stream
 
 
 class ResumeSource(Component):
@@ -78,9 +66,15 @@ class ResumeSource(Component):
         self._peers = peers
         self._sessions = sessions
         self._pins = ResumePins(disk)
+        self._scan = LogScan(context.out, disk)  # of the pages without an XPath
 
     def features(self) -> Sequence[str]:
         return (VISITS,)
+
+    @property
+    def has_log(self) -> bool:
+        """True if this node's log may have something for a session that moved."""
+        return self._disk.shelf.live > 0
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskResume, self._on_resume),)
@@ -108,116 +102,119 @@ class ResumeSource(Component):
     def _on_resume(self, asked: IncomingCall[AskResume]) -> None:
         ask, uuid = asked.ask, asked.who.node.uuid
 
-        def send(page: Page | LocalError) -> None:
-            if isinstance(page, LocalError):
-                asked.fail(page)
+        def send(pages: Pages | LocalError) -> None:
+            if isinstance(pages, LocalError):
+                asked.fail(pages)
             else:
-                asked.reply(*page)
+                asked.reply(*pages)
 
         self.resume(ask, uuid, send)
 
-    def resume(self, ask: AskResume, node: bytes, then: OnPage) -> None:
+    def resume(self, ask: AskResume, node: bytes, then: OnPages) -> None:
         """Answer a question of the node with this id, which may be this node. Raises: LocalError."""
-        self._check(ask, node)
-        if not ask.end:
-            self._begin(ask, node, then)
-            return
-        place = ask.certificate.stream, ask.subscription
-        pin = self._pins.find(*place)
-        if pin is None or (pin.certificate, pin.last) != (ask.certificate, ask.end):
-            raise LocalError("The pinned part of the log is no longer known here.", code="UNKNOWN_PIN")
-        pin.used = self._context.clock.now
-        if ask.done >= pin.first:
-            self._pins.settle(pin, ask.done)
-        if self._pins.find(*place) is not None:
-            self._read(Reading(ask, node, pin.last, then), max(ask.at, pin.first))
-        else:
-            self._when_ended(pin.last, then)
-
-    def _check(self, ask: AskResume, node: bytes) -> None:
-        check_query(ask.query)
-        check_domain(ask.query.domain)
+        for row in ask.rows:
+            check_query(row.query)
+            check_domain(row.query.domain)
         check_certificate(self._context, ask.certificate, node)
+        answering = Answering(ask, node == self._context.me.uuid, then)
+        for row in ask.rows:
+            try:
+                page = self._go_on(row, answering) if row.end else self._begin(row, answering)
+                answering.pages.append(page)
+            except LocalError as error:
+                answering.pages.append(error.code)
+        if answering.new or answering.has_ended:
+            self._disk.commit((*answering.new.values(),), partial(self._on_stored, answering))
+        else:
+            self._read(answering)
 
     # --- pins -------------------------------------------------------------------------------------------
 
-    def _begin(self, ask: AskResume, node: bytes, then: OnPage) -> None:
-        """Pin the log from the client's position to the last one, and return the first page."""
-        stream = ask.certificate.stream
-        first, last = pinned_range(ask.at, self._disk.shelf.next_position, partial(self._first_owed, ask))
-        if first > last or not self._disk.shelf.live:
-            self._pins.end(stream, ask.subscription)
-            then((Resumed(end=last, next=last + 1), []))
-            return
-        if self._pins.find(stream, ask.subscription) is None and len(self._pins) >= PINS:
+    def _begin(self, row: ResumeRow, answering: Answering) -> Page:
+        """Pin the log from the client's position to the last one, and return the first page to read."""
+        ask, following, stream = answering.ask, self._disk.shelf.next_position, answering.stream
+        first, last = pinned_range(row.at, following, partial(self._first_owed, ask, row))
+        if first > last or not self.has_log:
+            self._pins.end(stream, row.subscription)
+            return Page(row.query, last + 1, last)
+        if self._pins.find(stream, row.subscription) is None and len(self._pins) >= PINS:
             raise LocalError(f"{self._context.me.name} has {PINS:,} pinned subscriptions.", code="TOO_MANY")
-        row = self._pins.add_pin(Pin(ask.certificate, ask.subscription, first, last, self._context.clock.now))
+        pin = Pin(ask.certificate, row.subscription, first, last, self._context.clock.now)
+        answering.new[len(answering.pages)] = self._pins.add_pin(pin)
+        return Page(row.query, first, last)
 
-        def stored(error: MeshError | None) -> None:
-            if isinstance(error, LocalError):
-                then(error)
-            elif error is None:
-                self._read(Reading(ask, node, last, then), first)
+    def _go_on(self, row: ResumeRow, answering: Answering) -> Page:
+        """Release the positions that the client has, and return the next page to read."""
+        pin = self._pins.find(answering.stream, row.subscription)
+        if pin is None or (pin.certificate, pin.last) != (answering.ask.certificate, row.end):
+            raise LocalError("The pinned part of the log is no longer known here.", code="UNKNOWN_PIN")
+        pin.used = self._context.clock.now
+        if row.done >= pin.first:
+            self._pins.settle(pin, row.done)
+        if self._pins.find(answering.stream, row.subscription) is not None:
+            return Page(row.query, min(max(row.at, pin.first), pin.last + 1), pin.last)
+        answering.has_ended = True
+        return Page(row.query, pin.last + 1, pin.last)
 
-        self._disk.commit((row,), stored)
-
-    def _first_owed(self, ask: AskResume, last: int) -> int:
+    def _first_owed(self, ask: AskResume, row: ResumeRow, last: int) -> int:
         """Return the first position that a former node is owed for the query, or `last` + 1.
 
         An earlier visit may have released a former node that had sent nothing yet. Then its pin counts.
         """
-        pin = self._pins.find(ask.certificate.stream, ask.subscription)
+        pin = self._pins.find(ask.certificate.stream, row.subscription)
         found = [pin.first if pin is not None else last + 1, last + 1]
         for uuid in ask.former:
             if uuid == self._context.me.uuid:
                 session = self._sessions.by_stream.get(ask.certificate.stream)
-                feed = session.feeds.get(ask.subscription) if session is not None else None
+                feed = session.feeds.get(row.subscription) if session is not None else None
             else:
                 peer = self._peers.get(uuid)
                 feed = peer.begun.feed if peer is not None and peer.begun is not None else None
-            if feed is not None and ask.query in feed.queries:
-                found.append(max(feed.queries[ask.query], 1))
+            if feed is not None and row.query in feed.queries:
+                found.append(max(feed.queries[row.query], 1))
         return min(found)
 
     # --- pages ------------------------------------------------------------------------------------------
 
-    def _read(self, page: Reading, at: int) -> None:
-        """Read the log from `at`, until the page is full, or READS times."""
-        if at > page.end:
-            self._send(page, page.end + 1)
+    def _on_stored(self, answering: Answering, error: MeshError | None) -> None:
+        """Read the pages when the pins are on disk; a new pin may find no room there."""
+        if isinstance(error, LocalError):
+            for place in answering.new:
+                answering.pages[place] = error.code
+        if error is None or isinstance(error, LocalError):
+            self._read(answering)
+
+    def _read(self, answering: Answering) -> None:
+        pages = [page for page in answering.pages if isinstance(page, Page)]
+        is_slow = any(page.query.kind == XPATH for page in pages)
+        scan = LogScan(self._context.out, self._disk) if is_slow else self._scan
+        scan.add_pages(PageSet(answering.is_own, partial(self._on_read, answering), pages))
+
+    def _on_read(self, answering: Answering) -> None:
+        """End the new pins of logs without a match, and answer when that is on disk."""
+        ask, answering.has_ended = answering.ask, False
+        for row, page in zip(ask.rows, answering.pages, strict=True):
+            if isinstance(page, Page) and not (row.end or page.envelopes) and page.is_complete:
+                pin = self._pins.find(answering.stream, row.subscription)
+                if pin is not None and (pin.certificate, pin.last) == (ask.certificate, page.end):
+                    self._pins.end(answering.stream, row.subscription)
+                    answering.has_ended = True
+        if answering.has_ended:
+            self._disk.commit((), lambda error: self._answer(answering))
         else:
-            self._disk.fetch(Span(at, page.end, PAGE), partial(self._on_read, page))
+            self._answer(answering)
 
-    def _on_read(self, page: Reading, found: dict[int, Envelope] | MeshError) -> None:
-        if isinstance(found, MeshError):
-            return  # the store has failed, and the node stops
-        is_own = page.node == self._context.me.uuid
-        for position, envelope in found.items():
-            part = matching(envelope, page.ask.query, is_own)
-            if part is not None and not page.add(position, part):
-                self._send(page, position)
-                return
-        page.reads -= 1
-        following = page.end + 1 if len(found) < PAGE else max(found) + 1
-        if page.reads:
-            self._read(page, following)
-        else:
-            self._send(page, following)
-
-    def _send(self, page: Reading, following: int) -> None:
-        """Send a page; the next one begins at the position `following`."""
-        if not page.envelopes and not page.ask.end and following > page.end:
-            self._pins.end(page.ask.certificate.stream, page.ask.subscription)
-            self._when_ended(page.end, page.then)
-            return
-        me = self._context.me
-        sources = [(me.name, None, me.uuid)] * len(page.envelopes)
-        value = Resumed(end=page.end, next=following, positions=page.positions, sources=list(sources))
-        page.then((value, page.envelopes))
-
-    def _when_ended(self, end: int, then: OnPage) -> None:
-        """Report that nothing is left, when the end of the pin is on disk."""
-        self._disk.commit((), lambda error: then((Resumed(end=end, next=end + 1), [])))
+    def _answer(self, answering: Answering) -> None:
+        pages = [
+            ResumedPage(code=page)
+            if isinstance(page, str)
+            else ResumedPage(end=page.end, next=page.at, positions=page.positions)
+            for page in answering.pages
+        ]
+        found = [
+            envelope for page in answering.pages if isinstance(page, Page) for envelope in page.envelopes
+        ]
+        answering.then((Resumed(pages=pages), found))
 
 
 def pinned_range(at: int, following: int, first_owed: Callable[[int], int]) -> tuple[int, int]:
@@ -227,15 +224,3 @@ def pinned_range(at: int, following: int, first_owed: Callable[[int], int]) -> t
     """
     last = following - 1
     return at or first_owed(last), last
-
-
-def matching(envelope: Envelope, query: Query, is_own: bool) -> Envelope | None:
-    """Return the messages of a stored envelope that match, or `None`. `is_own`: they stay at their master."""
-    is_kept = envelope.flags & TAILED or (envelope.flags & LOCAL_ONLY and not is_own)
-    if envelope.to or is_kept:
-        return None
-    rows = [wants(query, key, envelope.domain, envelope.xml) for key in envelope.keys]
-    if all(rows):
-        return envelope
-    indices = [i for i, row in enumerate(envelope.rows()) if rows[row]]
-    return envelope.cut(indices) if indices else None

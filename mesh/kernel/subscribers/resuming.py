@@ -1,6 +1,7 @@
 """The visited node's side of a move: resumes the subscriptions of a session from the logs of all masters."""
 
-# Law 1: every master that may owe the session something is asked, now or when it logs in.
+# Law 1: every master that may owe the session something is asked, now or when it logs in. This node is not
+#        asked while its own log is empty.
 # Law 2: a master is confirmed when it has pinned its log for all subscriptions of the session.
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mesh.kernel.subscribers.pulls import Pulls
 from mesh.kernel.subscribers.session import Session, subscription_of
 from mesh.routing.feed import Feed
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.wire.calls import AskResume
+from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.commands import Certificate, Query
 from mesh.wire.limits import VISITS
 
@@ -35,8 +36,7 @@ T = TypeVar("T")
 class Arrival:
     """A session that came from other nodes, and the subscriptions that its client has not repeated yet."""
 
-    certificate: Certificate
-    former: list[bytes]
+    head: AskResume  # of each question about a subscription
     expected: set[int]
     masters: set[bytes] = field(default_factory=set)  # of all its subscriptions
 
@@ -57,6 +57,7 @@ class Resuming(Component):
     ) -> None:
         self._context = context
         self._demand = demand
+        self._logs = logs
         self._pulls = Pulls(context, logs, resumed, self._check_waiting)
         self._arrivals: dict[bytes, Arrival] = {}  # by stream
         self._waiting: dict[Feed, tuple[float, Callable[[], None]]] = {}  # deadline, in order; what follows
@@ -82,7 +83,9 @@ class Resuming(Component):
         self, stream: bytes, certificate: Certificate, former: Iterable[bytes], expected: Iterable[int]
     ) -> None:
         """Resume the subscriptions `expected` of a session when its client repeats them."""
-        self._arrivals[stream] = Arrival(certificate, list(former), set(expected))
+        self._arrivals[stream] = Arrival(
+            AskResume(certificate=certificate, former=list(former)), set(expected)
+        )
 
     def leave(self, stream: bytes) -> None:
         """Stop resuming the subscriptions of a session, which left or is complete."""
@@ -99,17 +102,17 @@ class Resuming(Component):
         number = subscription_of(feed)
         if arrival is None or number not in arrival.expected:
             return False
-        if was_here and self._context.me.uuid not in arrival.former:
-            arrival.former.append(self._context.me.uuid)
+        if was_here and self._context.me.uuid not in arrival.head.former:
+            arrival.head.former.append(self._context.me.uuid)
         self._drop_pulls(feed)
         targets = self._demand.possible_masters(query)
-        first = (self._context.me.uuid, *since, *arrival.former, *sorted(targets))
+        first = (self._context.me.uuid, *since, *arrival.head.former, *sorted(targets))
         masters = list(dict.fromkeys(first))[:MASTERS]
         for master in [master for master, kept in feed.aside.items() if kept is None]:
             del feed.aside[master]  # another node had released this one
-        for master in masters:
-            ask = _first_question(arrival, feed, query, since.get(master, 0))
-            self._pulls.add_pull(session, feed, master, ask)
+        for master in filter(self._logs.may_have, masters):
+            row = ResumeRow(number, query, since.get(master, 0))
+            self._pulls.add_pull(session, feed, master, arrival.head, row)
         arrival.masters.update(masters)
         return True
 
@@ -121,8 +124,8 @@ class Resuming(Component):
         for feed in [feed for feed in session.feeds.values() if feed.queries]:
             known = {pull.master for pull in self._pulls.of_feed(feed)}
             for master in dict.fromkeys(master for master in masters if master not in known):
-                ask = _first_question(arrival, feed, next(iter(feed.queries)), 0)
-                self._pulls.start_pull(self._pulls.add_pull(session, feed, master, ask))
+                row = ResumeRow(subscription_of(feed), next(iter(feed.queries)))
+                self._pulls.start_pull(self._pulls.add_pull(session, feed, master, arrival.head, row))
                 arrival.masters.add(master)
 
     def masters_of(self, session: Session) -> set[bytes]:
@@ -198,14 +201,3 @@ def confirmed_masters(masters: Set[T], unconfirmed: Set[T], is_expecting: bool) 
     While the client `is_expecting` to repeat subscriptions, none has pinned its log for all of them.
     """
     return (set(), False) if is_expecting else ({*masters} - unconfirmed, not unconfirmed)
-
-
-def _first_question(arrival: Arrival, feed: Feed, query: Query, at: int) -> AskResume:
-    """Return the question that pins a log from position `at` on; 0: from what a former node is owed."""
-    return AskResume(
-        certificate=arrival.certificate,
-        subscription=subscription_of(feed),
-        query=query,
-        at=at,
-        former=arrival.former,
-    )

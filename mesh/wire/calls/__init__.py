@@ -58,6 +58,7 @@ from mesh.wire.calls.sessions import (
     AskRelease,
     AskResume,
     AskSettle,
+    ResumeRow,
 )
 from mesh.wire.calls.spaces import AskSpaceClaim, AskSpaceDeclare, AskSpaceRead, AskSpaces, AskSpaceWrite
 from mesh.wire.calls.topics import (
@@ -141,6 +142,7 @@ __all__ = [
     "EraseMode",
     "Name",
     "QueueName",
+    "ResumeRow",
     "arguments",
     "read_ask",
 ]

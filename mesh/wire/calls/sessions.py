@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from mesh.discovery.state import Natural
 from mesh.wire.calls.ask import Ask, Carried, QueueName
 from mesh.wire.header import U32
 from mesh.wire.interest import Query
-from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.limits import QUEUE_CREDIT, RESUMED
 from mesh.wire.serving import Held, Settled
 from mesh.wire.sessions import Certificate
 
@@ -40,32 +40,45 @@ class AskAttach(Ask, frozen=True, kw_only=True):
     received: Annotated[list[Counts], Meta(max_length=8)] = []
 
 
-class AskResume(Ask, frozen=True, kw_only=True):
-    """Return messages of the log for a subscription of a session that moved to the asking node.
-
-    The first question pins the log: its messages from `at` up to the last position stay until they are
-    settled, even if this node or the asking one restarts.
+class ResumeRow(Struct, frozen=True, array_like=True):
+    """The question about one subscription in `resume`.
 
     Attributes:
-        certificate: Proof that the session is at the asking node.
         subscription: Number of the subscription.
         query: Query of the subscription.
         at: Position at which the page begins.
         end: Last position, from the reply to the first question. 0: this is the first question.
         done: Position up to which the client has all messages; those are released. With `done` = `end` the
             pin ends.
-        former: Ids of the nodes at which the session was, in the first question; the asking node may be one.
-            If `at` is 0, messages begin where this node owes one of them the query.
     """
 
-    verb = "resume"
-    certificate: Certificate
     subscription: U32
     query: Query
     at: int = 0
     end: int = 0
     done: int = 0
+
+
+class AskResume(Ask, frozen=True, kw_only=True):
+    """Return messages of the log for subscriptions of a session that moved to the asking node.
+
+    The first question about a subscription pins the log: its messages from `at` up to the last position stay
+    until they are settled, even if this node or the asking one restarts.
+
+    Attributes:
+        certificate: Proof that the session is at the asking node.
+        former: Ids of the nodes at which the session was; the asking node may be one. If `at` of a first
+            question is 0, messages begin where this node owes one of them the query.
+        rows: For each subscription an array: its number, its query, the position `at` at which the page
+            begins, the last position `end` from the reply to the first question (0: this is the first one),
+            and the position `done` up to which the client has all messages. Those are released; with `done` =
+            `end` the pin ends.
+    """
+
+    verb = "resume"
+    certificate: Certificate
     former: Nodes = []
+    rows: Annotated[list[ResumeRow], Meta(max_length=RESUMED)] = []
 
 
 class AskRefill(Carried, frozen=True, kw_only=True):

@@ -52,7 +52,15 @@ from mesh.wire.replies.services import (
     ServerRow,
     Servers,
 )
-from mesh.wire.replies.sessions import Collected, LeftRow, NodeDrained, Refilled, Resumed, SessionReleased
+from mesh.wire.replies.sessions import (
+    Collected,
+    LeftRow,
+    NodeDrained,
+    Refilled,
+    Resumed,
+    ResumedPage,
+    SessionReleased,
+)
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
 from mesh.wire.replies.spaces import SpaceClaimed, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten
 from mesh.wire.replies.topics import (
@@ -122,6 +130,7 @@ __all__ = [
     "Removed",
     "ReplyValue",
     "Resumed",
+    "ResumedPage",
     "RowsTold",
     "RulesPut",
     "RulesTold",

@@ -8,18 +8,30 @@ from mesh.wire.replies.topics import Values
 from mesh.wire.replies.value import ReplyValue
 
 
-class Resumed(Values, frozen=True, kw_only=True):
-    """A page of a log, whose messages follow as envelopes.
+class ResumedPage(Struct, frozen=True, kw_only=True):
+    """A page of a log for one subscription.
 
     Attributes:
         end: Last position of the log that belongs to the subscription.
         next: Position at which the next page begins. Above `end`: there is none.
         positions: Position of each envelope.
+        code: Code of a refusal. Empty: none.
     """
 
     end: int = 0
     next: int = 0
     positions: list[int] = []
+    code: str = ""
+
+
+class Resumed(ReplyValue, frozen=True, kw_only=True):
+    """Pages of a log, whose messages follow as envelopes.
+
+    Attributes:
+        pages: A ResumedPage for each subscription of the question. The envelopes of the first one come first.
+    """
+
+    pages: list[ResumedPage] = []
 
 
 class Collected(Values, frozen=True, kw_only=True):
@@ -34,13 +46,19 @@ class Collected(Values, frozen=True, kw_only=True):
     gaps: list[int] = []
 
 
-class Refilled(Resumed, frozen=True, kw_only=True):
+class Refilled(Values, frozen=True, kw_only=True):
     """A page of the master's log, whose messages follow as envelopes.
 
     Attributes:
+        end: Last position of the log that belongs to the slave.
+        next: Position at which the next page begins. Above `end`: there is none.
+        positions: Position of each envelope.
         master: Id of the master.
     """
 
+    end: int = 0
+    next: int = 0
+    positions: list[int] = []
     master: bytes = b""
 
 

@@ -8,18 +8,19 @@ from msgspec.structs import replace
 
 from mesh.errors import RemoteError
 from mesh.kernel.subscribers.pull import Pull, check_page
-from mesh.wire.calls import AskResume
+from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.commands import Certificate, Query
-from mesh.wire.replies import Resumed
+from mesh.wire.replies import ResumedPage
 from tests.mesh.envelopes import envelope
 
 PROOF = Certificate("client/joe", b"k" * 32, 2, b"n" * 16, b"s" * 64)
-FIRST = AskResume(certificate=PROOF, subscription=1, query=Query("exact", "k"), at=5)
+HEAD = AskResume(certificate=PROOF)
+FIRST = ResumeRow(1, Query("exact", "k"), 5)
 KEPT = envelope("k", persistent=True)
 
 
-def pull(ask: AskResume = FIRST) -> Pull:
-    return Pull(Mock(), Mock(), b"m" * 16, ask, b"resume", is_started=True)
+def pull(ask: ResumeRow = FIRST) -> Pull:
+    return Pull(Mock(), Mock(), b"m" * 16, HEAD, ask, b"resume", is_started=True)
 
 
 def state(it: Pull) -> tuple[bool, bool, bool, bool]:
@@ -32,9 +33,9 @@ def test_a_pull_is_confirmed_by_its_first_page_complete_with_its_last_and_read_w
     it = pull()
     assert state(it) == (False, False, False, True)
     it.open[6] = None
-    it.turn_page(Resumed(end=9, next=7, positions=[6]))
+    it.turn_page(ResumedPage(end=9, next=7, positions=[6]))
     assert (state(it), it.ask.at, it.done) == ((True, False, False, True), 7, 5)
-    it.turn_page(Resumed(end=9, next=10, positions=[]))
+    it.turn_page(ResumedPage(end=9, next=10, positions=[]))
     assert state(it) == (True, True, False, False), "the client is to acknowledge 6 first"
     it.open.clear()
     assert (state(it), it.done) == ((True, True, True, True), 9)
@@ -71,16 +72,16 @@ def test_a_lost_pin_begins_anew_at_the_first_message_that_the_client_lacks(open_
     ],
 )
 def test_a_page_that_no_correct_master_sends_is_malformed(page: dict[str, Any], envelopes: list[Any]) -> None:
-    check_page(FIRST, Resumed(end=9, next=10, positions=[6, 9]), [KEPT, KEPT])
+    check_page(FIRST, ResumedPage(end=9, next=10, positions=[6, 9]), [KEPT, KEPT])
     with pytest.raises(RemoteError, match="malformed"):
-        check_page(FIRST, Resumed(**page), envelopes)
+        check_page(FIRST, ResumedPage(**page), envelopes)
 
 
 def test_the_end_of_a_pin_does_not_change() -> None:
     with pytest.raises(RemoteError, match="malformed"):
-        check_page(replace(FIRST, end=9), Resumed(end=10, next=10, positions=[6]), [KEPT])
+        check_page(replace(FIRST, end=9), ResumedPage(end=10, next=10, positions=[6]), [KEPT])
 
 
 def test_a_page_without_an_end_would_be_asked_for_without_an_end() -> None:
     with pytest.raises(RemoteError, match="malformed"):
-        check_page(replace(FIRST, at=0), Resumed(end=0, next=1), [])
+        check_page(replace(FIRST, at=0), ResumedPage(end=0, next=1), [])

@@ -9,15 +9,16 @@ from mesh.kernel.subscribers.facts import ResumeChanged
 from mesh.kernel.subscribers.master_logs import Answer
 from mesh.kernel.subscribers.pulls import AGAIN, AHEAD, Pulls
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.wire.calls import AskResume
+from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.commands import Certificate, Query
 from mesh.wire.envelope import Envelope
-from mesh.wire.replies import Resumed
+from mesh.wire.replies import ResumedPage
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import HERON, ME, Ends, stored
 
 PROOF = Certificate("client/joe", b"k" * 32, 2, b"n" * 16, b"s" * 64)
-FIRST = AskResume(certificate=PROOF, subscription=1, query=Query("exact", "k"), at=5)
+HEAD = AskResume(certificate=PROOF)
+FIRST = ResumeRow(1, Query("exact", "k"), 5)
 STREAM = b"j" * 32
 
 
@@ -29,7 +30,7 @@ class Stage:
         self.context.out.outlets, self.context.relayed = {}, lambda envelope: envelope
         self.context.me.uuid, self.context.clock.now = ME, 100.0
         self.logs = Mock(ask=self.asked, name_of=lambda master: "heron", is_reachable=lambda master: True)
-        self.questions: list[tuple[AskResume, Callable[[Answer], None]]] = []
+        self.questions: list[tuple[ResumeRow, Callable[[Answer], None]]] = []
         self.advanced: list[Any] = []
         self.is_linked = True
         self.resumed: dict[bytes, Any] = {}
@@ -37,10 +38,10 @@ class Stage:
         self.ends.feed.connect(0.0)
         self.session: Any = Mock(stream=STREAM, text="client/joe", outlet=b"o")
         self.pulls = Pulls(self.context, self.logs, self.resumed, self.advanced.append)
-        self.pull = self.pulls.add_pull(self.session, self.ends.feed, HERON, FIRST)
+        self.pull = self.pulls.add_pull(self.session, self.ends.feed, HERON, HEAD, FIRST)
         self.pulls.start_pull(self.pull)
 
-    def asked(self, master: bytes, ask: AskResume, then: Callable[[Answer], None]) -> bool:
+    def asked(self, master: bytes, head: AskResume, ask: ResumeRow, then: Callable[[Answer], None]) -> bool:
         if self.is_linked:
             self.questions.append((ask, then))
         return self.is_linked
@@ -50,7 +51,7 @@ class Stage:
 
     def page(self, next_: int, *positions: int, end: int = 9) -> None:
         found: list[Envelope] = [envelope("k", persistent=True) for _ in positions]
-        self.answer((Resumed(end=end, next=next_, positions=list(positions)), found))
+        self.answer((ResumedPage(end=end, next=next_, positions=list(positions)), found))
 
     def acknowledge(self, position: int) -> None:
         self.resumed[self.pull.id](stored(position, master=HERON))
@@ -107,7 +108,7 @@ def test_an_answer_from_before_a_login_does_not_count() -> None:
     it.page(7, 6)
     it.pulls.on_login(HERON)
     late = it.questions[1][1]
-    late((Resumed(end=9, next=10, positions=[8]), [envelope("k", persistent=True)]))
+    late((ResumedPage(end=9, next=10, positions=[8]), [envelope("k", persistent=True)]))
     assert it.ends.positions == [6]
 
 

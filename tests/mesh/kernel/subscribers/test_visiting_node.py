@@ -1,8 +1,12 @@
 """Messages of a node that a session has visited, and a late HELLO of a client that has moved on."""
 
+from typing import Any
+
 import pytest
 
-from mesh.kernel.subscribers.resume_source import PAGE, Reading, ResumeSource
+from mesh.kernel.subscribers.log_scan import PAGE
+from mesh.kernel.subscribers.resume_source import Answering, ResumeSource
+from mesh.wire.calls import AskResume
 from tests.mesh.features.services.node.user import User
 from tests.mesh.kernel.stranger import Stranger
 from tests.simulated_client import SimClient
@@ -171,14 +175,40 @@ def test_one_page_has_all_matches_of_several_reads_of_the_log(monkeypatch: pytes
     for n in range(3 * PAGE):
         ann.publish("k" if n % PAGE == 1 else "other", b"%d" % n, persistent=True)
         ann.settled()
-    pages, send = list[int](), ResumeSource._send
+    counts, answer = list[int](), ResumeSource._answer
 
-    def counted(source: ResumeSource, page: Reading, following: int) -> None:
-        pages.append(len(page.envelopes))
-        send(source, page, following)
+    def counted(source: ResumeSource, answering: Answering) -> None:
+        counts.extend(len(page.envelopes) for page in answering.pages if not isinstance(page, str))
+        answer(source, answering)
 
-    monkeypatch.setattr(ResumeSource, "_send", counted)
+    monkeypatch.setattr(ResumeSource, "_answer", counted)
     a.kill()
     net.until(lambda: len(sub.contents) == 3)
     net.run(1)
-    assert [count for count in pages if count] == [3]
+    assert [count for count in counts if count] == [3]
+
+
+def test_the_subscriptions_of_a_session_share_questions_and_an_empty_log_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, resume = list[tuple[str, int]](), ResumeSource.resume
+
+    def counted(source: ResumeSource, ask: AskResume, *rest: Any) -> None:
+        asked.append((source._context.me.name, sum(not row.end for row in ask.rows)))
+        resume(source, ask, *rest)
+
+    monkeypatch.setattr(ResumeSource, "resume", counted)
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    subs = [joe.subscribed(f"k{n}") for n in range(20)]
+    net.cut(joe.name, "a")
+    ann = SimClient(net, d.ipc, "ann").connected()
+    for n in range(20):
+        ann.publish(f"k{n}", b"%d" % n, persistent=True)
+    ann.settled()
+    a.kill()
+    net.until(lambda: all(len(sub.contents) == 1 for sub in subs))
+    first = [(node, rows) for node, rows in asked if rows]
+    assert {node for node, _ in first} == {"d"}
+    assert sum(rows for _, rows in first) == 20 > 2 * len(first)
