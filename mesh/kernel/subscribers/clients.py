@@ -18,7 +18,7 @@ from mesh.kernel.subscribers.client_feeds import named
 from mesh.kernel.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
 from mesh.kernel.subscribers.publishing import Publishing
 from mesh.kernel.subscribers.session import Session, subscription_of
-from mesh.kernel.subscribers.session_takeover import SessionTakeover
+from mesh.kernel.subscribers.session_takeover import ANSWER, SessionTakeover
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.kernel.subscribers.silence import SilentClients
 from mesh.kernel.subscribers.subscribing import SubscriberFeeds
@@ -53,6 +53,7 @@ class Clients(Component):
         self._router = router
         self._publishing = publishing
         self._generated = 0
+        self._started = 0.0
         self.holders = SessionTakeover(context, self._disconnect_holder)
         self.silent = SilentClients(context, sessions)
 
@@ -133,7 +134,7 @@ class Clients(Component):
         holder = self._all.named(name)
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
             return refusals.in_use(holder)  # even if disconnected: it may return for its subscriptions
-        if holder is not None and holder.conn is not None:
+        if holder is not None and (holder.conn is not None or self._may_be_elsewhere(holder)):
             self.holders.ask_holder(holder, conn, h)
             return None
         most = self._context.settings.max_sessions
@@ -145,6 +146,10 @@ class Clients(Component):
             self.close(holder)
         return self._new(name, h.stream)
 
+    def _may_be_elsewhere(self, holder: Session) -> bool:
+        """Return whether a session of an earlier process may be at a node that has not linked since."""
+        return holder.user is None and self._context.clock.now - self._started < ANSWER
+
     def _new(self, name: SessionName, stream: bytes) -> Session:
         s = self._context.settings
         outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
@@ -155,6 +160,7 @@ class Clients(Component):
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
         conn.owner = session.stream
         session.attach(conn, says_again=not h.boot_seen or DURABLE in conn.speaks)
+        self.holders.on_holder_back(session)
         session.user, session.is_named = conn.user, h.named
         session.is_operator = OPERATOR in h.speaks
         known = h.boot_seen == self._context.me.boot and session.outlet.can_resume(h.have)
@@ -268,6 +274,7 @@ class Clients(Component):
 
     def start(self, beginning: Beginning) -> None:
         """Restore sessions that may come back, with their subscriptions."""
+        self._started = self._context.clock.now
         positions = beginning.rows("position")
         for key, record in beginning.rows("feed").items():
             if key[:1] != b"c":

@@ -13,7 +13,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from mesh.errors import LocalError, RemoteError
+from mesh.errors import LocalError, NotConnected, RemoteError
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
@@ -236,7 +236,8 @@ class Collecting(Component):
     def _on_notify(self, asked: IncomingCall[AskNotify]) -> None:
         found = self._collections.get(asked.ask.stream)
         if found is None or found.home != asked.who.node.name:
-            raise LocalError(f"No such session reads its inbox at {self._context.me.name}.", code="MOVED")
+            code = NotConnected.code if self.sessions.has_ended(asked.ask.stream) else "MOVED"
+            raise LocalError(f"No such session reads its inbox at {self._context.me.name}.", code=code)
         self._ask_soon(found)
         asked.reply(ReplyValue())
 

@@ -30,6 +30,7 @@ from mesh.kernel.subscribers.owners import Owners, owner_of
 from mesh.kernel.subscribers.remote_readers import Reader, RemoteReader
 from mesh.kernel.subscribers.session import INBOX, inbox_key
 from mesh.kernel.subscribers.sessions import Sessions
+from mesh.kernel.subscribers.visit_rows import away_key
 from mesh.names import CLIENT, SessionName
 from mesh.operations import Delete
 from mesh.reasons.reason import reason
@@ -245,6 +246,8 @@ class Inboxes(Component):
     def end_reader(self, reader: RemoteReader) -> None:
         """Forget a remote reader; its unread messages wait again."""
         self.remote.remove_reader(reader)
+        key = away_key(reader.stream)
+        self._disk.later("feed", key, Delete("feed", key))
         self.close_inbox(reader)
 
     def close_inbox(self, session: Reader) -> None:

@@ -6,6 +6,8 @@
 #        Until then, persistent messages wait for it.
 #        If that node asks through relays, the session is connected until SILENCE seconds after a question.
 # Law 4: a question that a relay passes on counts only if the node that asked first is not linked.
+# Law 5: the name of a session belongs to its stream while the session is at another node, also after a
+#        restart of this node: until `linger` seconds after it, or until that node does not know the session.
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from mesh.errors import LocalError, RemoteError
-from mesh.kernel.context.component import Component
+from mesh.errors import LocalError, NotConnected, RemoteError
+from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
@@ -35,6 +37,7 @@ from mesh.kernel.subscribers.facts import (
 from mesh.kernel.subscribers.inboxes import Inboxes
 from mesh.kernel.subscribers.remote_readers import RemoteReader
 from mesh.kernel.subscribers.session import INBOX, Session
+from mesh.kernel.subscribers.visit_rows import away_key, away_sessions, put_row
 from mesh.names import SessionName
 from mesh.routing.log import position_key
 from mesh.wire.calls import AskCollect, AskNotify
@@ -43,6 +46,7 @@ from mesh.wire.replies import Collected, ReplyValue
 
 WITHIN = 5.0  # s for the reply to a notice, and to a relayed question
 SILENCE = 10.0  # s
+RESTORED = b""  # run of a session that has not reported since the start of this node
 
 
 class RemoteInboxes(Component):
@@ -81,6 +85,16 @@ class RemoteInboxes(Component):
 
     def figures(self) -> dict[str, int | float]:
         return {"inboxes_remote": sum(INBOX in reader.feeds for reader in self._readers)}
+
+    def start(self, beginning: Beginning) -> None:
+        """Restore the sessions of this node that were at others; they count as disconnected."""
+        for certificate in away_sessions(beginning):
+            self._context.visits.observe(certificate)
+            name, stream = SessionName.parse(certificate.session), certificate.stream
+            reader = RemoteReader(name, stream, "", False, certificate.node, RESTORED, self._notify)
+            reader.gone_since = self._context.clock.now
+            self._readers.add_reader(reader)
+            self._expect(name)
 
     def on_second(self) -> None:
         oldest = self._context.clock.now - self._context.settings.linger
@@ -163,6 +177,7 @@ class RemoteInboxes(Component):
         if other is not None:
             self._inboxes.end_reader(other)
         self._readers.add_reader(reader)
+        put_row(self._disk, away_key(stream), ask.certificate)
         return reader
 
     def _settle(self, reader: RemoteReader, ask: AskCollect) -> None:
@@ -241,10 +256,15 @@ class RemoteInboxes(Component):
             self._questions.ask_all([peer], ask, ReplyValue, came, WITHIN, is_patient=True)
 
     def _on_notified(self, reader: RemoteReader, replies: Replies[ReplyValue], _: list[str]) -> None:
-        """Count a session as disconnected of which its node knows nothing."""
-        is_refused = any(reply.code for reply in replies.values())
-        if is_refused and self._readers.find(reader.name) is reader and reader.is_connected:
+        """Count a session as disconnected of which its node knows nothing, or as ended after a restart."""
+        codes = {reply.code for reply in replies.values()} - {""}
+        if not codes or self._readers.find(reader.name) is not reader:
+            return
+        if reader.is_connected:
             self._disconnect(reader)
+        elif reader.run == RESTORED and NotConnected.code in codes:
+            self._inboxes.expected.forget_session(reader.name)
+            self._inboxes.end_reader(reader)
 
     def _on_login(self, peer: Peer) -> None:
         for reader in self._readers:

@@ -1,7 +1,8 @@
 """Checks whether the holder of a session still lives, if another client claims the session.
 
 A killed program may leave a connection that is not yet known to be dead. The holder is therefore asked, and
-the claimant waits for the answer.
+the claimant waits for the answer. A holder of an earlier process of the node may be at another node: the
+claimant waits as long for that node to link.
 """
 
 from __future__ import annotations
@@ -47,17 +48,21 @@ class SessionTakeover:
         if asked is None:
             self._stamp += 1
             asked = self._asked[holder] = HolderQuestion(self._context.clock.now, self._stamp)
-            self._context.out.send(holder.conn, Ping(asked.stamp))
+            if holder.conn is not None:
+                self._context.out.send(holder.conn, Ping(asked.stamp))
             self._context.clock.wake(self._context.clock.now + ANSWER)
         asked.waiting[conn] = hello
 
     def on_pong(self, holder: Session, pong: Pong) -> None:
         """Refuse the claimants if `pong` answers the question; earlier messages of a holder prove nothing."""
         asked = self._asked.get(holder)
-        if asked is None or asked.stamp != pong.stamp:
-            return
-        del self._asked[holder]
-        for conn, hello in asked.waiting.items():
+        if asked is not None and asked.stamp == pong.stamp:
+            self.on_holder_back(holder)
+
+    def on_holder_back(self, holder: Session) -> None:
+        """Refuse the claimants, as the holder lives."""
+        asked = self._asked.pop(holder, None)
+        for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
                 self._context.facts.publish_fact(HolderLives(conn, hello, in_use(holder)))
 

@@ -85,6 +85,11 @@ class Sessions(Component):
             return False
         return reader.is_connected or self.expected.includes(name, self._context.clock.now)
 
+    def has_ended(self, stream: bytes) -> bool:
+        """Return whether a session that was here is neither here nor known to be at another node."""
+        has_left = self._context.visits.has_left(stream, self._context.me.uuid)
+        return not has_left and stream not in self.by_stream
+
     def holder(self, feed: Feed) -> Session | None:
         return self.by_stream.get(feed.key[1:17])
 

@@ -1,7 +1,8 @@
 """The stored certificates of sessions that moved: rows of the table of feeds."""
 
-# Law: a session has at most two rows. "v" has its last certificate, until the session ends here. "w" has its
-# last certificate for this node, which proves later that messages of the session may come from here.
+# Law: a session has at most three rows. "v" has its last certificate, until the session ends here. "w" has
+# its last certificate for this node, which proves later that messages of the session may come from here. "h"
+# has the certificate by which a session of this node is at another one, and its name belongs to its stream.
 
 from __future__ import annotations
 
@@ -31,6 +32,21 @@ def stay_key(stream: bytes) -> bytes:
     return b"w" + stream
 
 
+def away_key(stream: bytes) -> bytes:
+    """Return the key of the row that binds the name of a session of this node, which is at another one."""
+    return b"h" + stream
+
+
+def away_sessions(beginning: Beginning) -> Iterator[Certificate]:
+    """Yield the stored certificates of the sessions of this node that are at others."""
+    return (_read_row(row) for key, row in beginning.rows("feed").items() if key[:1] == b"h")
+
+
+def put_row(disk: Disk, key: bytes, certificate: Certificate) -> None:
+    row = pack(msgspec.to_builtins(certificate, builtin_types=(bytes,)))
+    disk.later("feed", key, Put("feed", key, row))
+
+
 class VisitRows:
     """Writes and deletes the certificates with the next commit."""
 
@@ -47,19 +63,15 @@ class VisitRows:
                 yield _read_row(row)
 
     def write_visit(self, certificate: Certificate) -> None:
-        self._write(visit_key(certificate.stream), certificate)
+        put_row(self._disk, visit_key(certificate.stream), certificate)
 
     def write_stay(self, certificate: Certificate) -> None:
-        self._write(stay_key(certificate.stream), certificate)
+        put_row(self._disk, stay_key(certificate.stream), certificate)
         if (oldest := self._stays.keep(certificate.stream, None)) is not None:
             self._delete(stay_key(oldest[0]))
 
     def delete_visit(self, stream: bytes) -> None:
         self._delete(visit_key(stream))
-
-    def _write(self, key: bytes, certificate: Certificate) -> None:
-        row = pack(msgspec.to_builtins(certificate, builtin_types=(bytes,)))
-        self._disk.later("feed", key, Put("feed", key, row))
 
     def _delete(self, key: bytes) -> None:
         self._disk.later("feed", key, Delete("feed", key))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mesh.errors import MeshError
 from tests.mesh.meshes import eventually
 from tests.mesh.scenarios.flock import Flock, connected, flock_in
 
@@ -80,5 +81,27 @@ def test_B17_jobs_of_a_killed_node_stay_the_consumers_at_another_node(flock: Flo
                     assert (await taken).content == b"5", "nothing else was given to ann"
             info = await boss.queue("jobs").info()
             assert info.ready + info.out == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_second_client_at_a_restarted_home_is_refused_and_the_first_goes_on(flock: Flock) -> None:
+    heron = flock[0]
+
+    async def scenario() -> None:
+        async with (
+            connected(heron, "heron", "stork", client="joe", session=7) as joe,
+            connected(heron, "ibis", client="pub") as publisher,
+            joe.subscribe("k", domain="NEWS") as sub,
+        ):
+            await asyncio.to_thread(heron.kill)
+            await eventually(lambda: joe._shell.core.line.home == "stork")
+            await asyncio.to_thread(heron.start)
+            with pytest.raises(MeshError) as refused:
+                async with connected(heron, "heron", client="joe", session=7):
+                    pass
+            assert refused.value.code == "SESSION_IN_USE"
+            await publisher.publish("k", b"1", domain="NEWS")
+            assert (await anext(sub)).content == b"1"
 
     asyncio.run(scenario())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from mesh.errors import MeshError
 from tests.mesh.kernel.subscribers.moves import CLIENT, Moves
 
@@ -15,12 +17,12 @@ async def visit(it: Moves, *order: str) -> None:
     assert it.home == order[0]
 
 
-async def code_of_login(it: Moves, number: int) -> str:
+async def code_of_login(it: Moves, number: int, name: str = "joe") -> str:
     """Return the code with which heron refuses a second client with this session, or ""."""
     it.is_opening = True
     try:
-        async with it.m.connect("heron", client="joe", session=number, timeout=5) as other:
-            assert other.name == f"{CLIENT}/session/{number}"
+        async with it.m.connect("heron", client=name, session=number, timeout=5) as other:
+            assert other.name == f"/node/heron/client/{name}/session/{number}"
             return ""
     except MeshError as error:
         return str(error.code)
@@ -61,6 +63,69 @@ def test_a_client_that_is_cut_off_with_its_node_keeps_its_name_for_linger(play: 
         await it.m.pass_time(70)
         assert await code_of_login(it, 7) == ""
         await client.__aexit__(None, None, None)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("node", ["stork", "ibis"])
+def test_a_restarted_home_keeps_the_name_of_a_client_before_its_node_has_linked(play: Any, node: str) -> None:
+    async def scenario(it: Moves) -> None:
+        client = await with_number(it, 7, "stork")
+        client._shell.core.line.lose("moved by the test")
+        await visit(it, node)
+        it.m.kill("heron")
+        await it.m.pass_time(1)
+        it.m.cut("heron", node)
+        it.m.start("heron")
+        await it.m.pass_time(3)
+        assert await code_of_login(it, 7) == "SESSION_IN_USE"
+        it.m.heal()
+        await it.m.pass_time(20)
+        assert await code_of_login(it, 7) == "SESSION_IN_USE"
+        assert client._shell.core.line.home == node and client._shell.is_open
+        await client.__aexit__(None, None, None)
+        await it.m.pass_time(1)
+        assert await code_of_login(it, 7) == ""
+
+    play(scenario)
+
+
+def test_a_client_that_moved_while_its_home_was_down_keeps_its_name(play: Any) -> None:
+    async def scenario(it: Moves) -> None:
+        async with it.m.connect("heron", client="ann", session=7) as client, client.subscribe("k"):
+            it.order = ["stork"]
+            it.is_opening = False
+            it.m.kill("heron")
+            await it.m.pass_time(20)
+            assert client._shell.core.line.home == "stork"
+            it.m.start("heron")
+            login = asyncio.create_task(code_of_login(it, 7, "ann"))
+            await it.m.pass_time(4)
+            assert await login == "SESSION_IN_USE"
+            assert client._shell.is_open
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_restarted_home_gives_a_name_away_after_linger_or_if_the_session_has_ended(
+    play: Any, is_linked: bool
+) -> None:
+    async def scenario(it: Moves) -> None:
+        client = await with_number(it, 7, "stork")
+        it.m.kill("heron")
+        if is_linked:
+            await client.__aexit__(None, None, None)
+        it.m.cut("heron", "stork")
+        it.m.start("heron")
+        await it.m.pass_time(10)
+        assert await code_of_login(it, 7) == "SESSION_IN_USE"
+        if is_linked:
+            it.m.heal()
+        await it.m.pass_time(10 if is_linked else 70)
+        assert await code_of_login(it, 7) == ""
+        if not is_linked:
+            await client.__aexit__(None, None, None)
 
     play(scenario)
 
