@@ -47,6 +47,9 @@ class DeliverySource(Protocol):
     def has(self, session: Any, number: int) -> bool:
         """Return whether the session has a consumer with this subscription number here."""
 
+    def has_consumer(self, session: Any) -> bool:
+        """Return whether the session has any consumer here."""
+
     def has_work(self, session: Any) -> bool:
         """Return whether the session has deliveries that it has not settled."""
 
@@ -61,10 +64,7 @@ PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes
 
 
 def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
-    """Return the handler entry of a component for a class of commands.
-
-    `then` is called with the connection, the sender, the command and its envelopes.
-    """
+    """Return a handler entry; `then` is called with the connection, the sender, the command and envelopes."""
     return command, then
 
 

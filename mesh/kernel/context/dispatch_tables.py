@@ -212,6 +212,9 @@ class DispatchTables:
         """Yield the things that are left at this node, by the components."""
         return (left for remains in self._remains for left in remains())
 
+    def has_consumer(self, session: object) -> bool:
+        return any(giver.has_consumer(session) for giver in self.delivery_sources.values())
+
     def has_work(self, session: object) -> bool:
         return any(giver.has_work(session) for giver in self.delivery_sources.values())
 

@@ -1,6 +1,7 @@
 """Sends the clients of a drained node to other nodes."""
 
-# Law 1: a client is redirected when its feeds are empty, or EMPTY seconds after its turn began.
+# Law 1: a client is redirected when its feeds are empty, or EMPTY seconds after its turn began. Consumers and
+#        services go first: they receive nothing new since the step QUIET.
 # Law 2: a client that does not leave within PATIENCE seconds is disconnected, and its session stays here.
 # Law 3: a client that came back TRIES times, or that cannot move, keeps its node. Operators, and the program
 #        that embeds this node, are never redirected.
@@ -78,7 +79,8 @@ class Redirecting(Component):
         self._next = now + PAUSE
         self._context.clock.wake(self._next)
         budget = TOGETHER
-        for session in [each for each in self._clients() if self._fate_of(each)[0] is Fate.MOVES]:
+        leaving = [each for each in self._clients() if self._fate_of(each)[0] is Fate.MOVES]
+        for session in sorted(leaving, key=self._context.face.has_consumer, reverse=True):
             turn = self._turns.setdefault(session.stream, Turn(now))
             if turn.conn is session.conn:
                 self._check_patience(session, turn, now)

@@ -60,6 +60,9 @@ class ServedAddresses(Component):
     def has(self, session: Session, number: int) -> bool:
         return number in self._of.get(session, ())
 
+    def has_consumer(self, session: Session) -> bool:
+        return bool(self._of.get(session))
+
     def has_work(self, session: Session) -> bool:
         return any(server.busy for _, server in self._of.get(session, {}).values())
 

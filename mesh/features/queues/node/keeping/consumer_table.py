@@ -72,6 +72,9 @@ class ConsumerTable(Component):
     def has(self, session: Session, number: int) -> bool:
         return number in self._of.get(session, ())
 
+    def has_consumer(self, session: Session) -> bool:
+        return bool(self._of.get(session))
+
     def has_work(self, session: Session) -> bool:
         return any(taker.busy or taker.claimed for _, taker in self._of.get(session, {}).values())
 

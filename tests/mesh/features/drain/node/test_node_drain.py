@@ -10,7 +10,7 @@ import pytest
 from mesh.client.core import client_handshake
 from mesh.errors import LocalError
 from mesh.features.drain.node import redirecting
-from mesh.features.drain.node.redirecting import EMPTY, PATIENCE, TRIES
+from mesh.features.drain.node.redirecting import EMPTY, PATIENCE, TRIES, Redirecting
 from mesh.features.services.node.departed import HOLD
 from mesh.kernel.context.leaving import LIMITS, Step
 from mesh.wire.limits import OPERATOR, VISITS
@@ -169,6 +169,29 @@ def test_consumers_get_nothing_from_the_second_step_on_until_the_drain_is_cancel
                 await it.until(taking.done, limit=3)
                 await taking.result().ack()
 
+    play(scenario)
+
+
+def test_consumers_and_services_are_redirected_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    order, redirect = list[str](), Redirecting._redirect
+
+    def recorded(self: Redirecting, session: Any, *rest: Any) -> bool:
+        order.append(session.name.client)
+        return redirect(self, session, *rest)
+
+    async def scenario(it: Emptied) -> None:
+        async with (
+            it.m.connect("heron", client="pub"),
+            it.m.connect("heron", client="con") as con,
+            it.m.connect("heron", client="srv") as srv,
+        ):
+            await con.queue("jobs").declare()
+            async with con.queue("jobs").consume(), srv.serve("calc"):
+                it.ask("heron", "begin")
+                await it.until(lambda: len(order) == 3)
+        assert sorted(order[:2]) == ["con", "srv"]
+
+    monkeypatch.setattr(Redirecting, "_redirect", recorded)
     play(scenario)
 
 
