@@ -17,5 +17,5 @@ def no_refill() -> list[Patch]:
 
 # Seed, broken law and patches by the name of the bug.
 REPARENT: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "a new parent is not asked for what the former one had": (102, "C1.2", no_refill)
+    "a new parent is not asked for what the former one had": (22, "C1.2", no_refill)
 }
