@@ -13,6 +13,7 @@ from mesh.names import node_name
 from mesh.snapshots.moment import iso
 from mesh.wire.codec import pack
 from mesh.wire.limits import KIB
+from mesh.wrong_values import why_invalid
 
 LOW, HIGH = 0.25, 4.0  # bounds of a weight; 1 is typical
 NODES = 4096  # nodes in a set, at most
@@ -66,7 +67,7 @@ def _converted(values: object, shape: type[T]) -> T:
     try:
         return msgspec.convert(values, shape)
     except msgspec.ValidationError as error:
-        raise bad(f"The weights are invalid: {error}.") from error
+        raise bad(f"The weights are invalid: {why_invalid(error)}.") from error
 
 
 def checked(found: WeightSet) -> WeightSet:

@@ -10,6 +10,7 @@ from mesh.errors import LocalError
 from mesh.regular import open_regular
 from mesh.weightset import PACKED, REASON, Weight, WeightSet, bad, check, packed
 from mesh.wire.limits import LARGEST_NUMBER, MIB
+from mesh.wrong_values import why_invalid
 
 VERSION = 1
 LONGEST = 4 * MIB  # bytes of a file
@@ -74,7 +75,7 @@ def _found(data: bytes) -> GivenWeights:
             raise bad(f"Version {version} of the file is unknown here; only {VERSION} is supported.")
         file = msgspec.json.decode(data, type=WeightsFile)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise bad(f"The file has no valid weights: {error}.") from error
+        raise bad(f"The file has no valid weights: {why_invalid(error)}.") from error
     made, expires = _ns("made", file.made), _ns("expires", file.expires)
     weights = {node: _weight(node, row) for node, row in file.weights.items()}
     check(weights)
@@ -89,7 +90,7 @@ def _weight(node: str, said: Any) -> Weight:
     try:
         row = msgspec.convert(said, NodeWeight)
     except msgspec.ValidationError as error:
-        raise bad(f"The entry of {node!r:.80} is not a weight: {error}.") from error
+        raise bad(f"The entry of {node!r:.80} is not a weight: {why_invalid(error)}.") from error
     return Weight(row.weight, row.reason if len(row.reason) <= REASON else f"{row.reason[: REASON - 1]}…")
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from mesh.errors import BadConfig
 from mesh.regular import open_regular
+from mesh.wrong_values import why_invalid
 
 LARGEST_FILE = 1024 * 1024  # bytes
 DEEPEST = 7  # parts of the longest path of a key
@@ -69,7 +70,7 @@ def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict:
         return msgspec.convert(value, type_, strict=strict)
     except msgspec.ValidationError as error:
         shown = "(hidden)" if is_secret(name) else _shown(value)
-        raise BadConfig(f"{origin}: {name} = {shown} is invalid: {error}.", hint=hint) from error
+        raise BadConfig(f"{origin}: {name} = {shown} is invalid: {why_invalid(error)}.", hint=hint) from error
 
 
 def is_secret(name: str) -> bool:

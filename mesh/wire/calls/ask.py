@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from mesh.errors import BadQuery
 from mesh.names import LONGEST_QUEUE
+from mesh.wrong_values import why_invalid
 
 LONGEST = 64  # characters of a node's name
 
@@ -72,5 +73,5 @@ def read_ask(shape: type[A], said: object) -> A:
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        text = f"The arguments of {shape.verb!r} are invalid: {error}."
+        text = f"The arguments of {shape.verb!r} are invalid: {why_invalid(error)}."
         raise BadQuery(text, hint="See docs/wire.md.") from error

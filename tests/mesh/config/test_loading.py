@@ -134,10 +134,10 @@ def test_variables_that_are_not_settings_are_left_alone() -> None:
     [
         ("MESH_LIMITS__MAX_CONTNT", "5", "Did you mean 'MESH_LIMITS__MAX_CONTENT'?"),
         ("MESH_LIMITS__MAX_CONTENT", "many", "limits.max_content = 'many' is invalid"),
-        ("MESH_TIMING__PING", "-1", "timing.ping = '-1' is invalid: Expected `float` > 0"),
+        ("MESH_TIMING__PING", "-1", "timing.ping = '-1' is invalid: it must be a number of more than 0"),
         ("MESH_DEFAULT_SCOPE", "everywhere", "default_scope = 'everywhere' is invalid"),
         ("MESH_LINKS", "configured", "no node would be linked"),
-        ("MESH_DISCOVERY__MDNS", "perhaps", "discovery.mdns = 'perhaps' is invalid: Expected `bool`"),
+        ("MESH_DISCOVERY__MDNS", "perhaps", "mdns = 'perhaps' is invalid: it must be true or false"),
         ("MESH_TIMINGS__PING", "1", "'timings' is not a section. Did you mean 'MESH_TIMING__PING'?"),
         ("MESH_NODES__HERON__ADDRESS", "127.0.0.1:7710", "set only in a file. Write [nodes.NAME]"),
     ],
@@ -153,7 +153,7 @@ def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
     [
         ({"node.idd": "heron"}, "unknown key 'idd' in section [node]. Did you mean 'id'?"),
         ({"node.links": "configured"}, "[node]. 'links' belongs at the top of the file, above all sections."),
-        ({"limits.max_content": "5"}, "Expected `int`, got `str`"),
+        ({"limits.max_content": "5"}, "it must be a whole number, not a text"),
         ({"node": {}}, "'node' must be a section"),
         ({"nodes.heron.address": "127.0.0.1:7710"}, "set only in a file"),
     ],
