@@ -84,6 +84,11 @@ class OutstandingDeliveries(Generic[R]):
         self.out -= sum([run.n for run in taken])
         return taken
 
+    def put_back(self, run: R) -> None:
+        """Make a settled run outstanding again, with its old tags."""
+        self._runs.insert(bisect_right(self._runs, run.tag, key=lambda each: each.tag), run)
+        self.out += run.n
+
     def take_all(self) -> list[R]:
         runs, self._runs, self.out = self._runs, [], 0
         return runs

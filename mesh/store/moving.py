@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mesh.errors import StoreError
@@ -15,6 +15,7 @@ from mesh.store.base import Store
 from mesh.wire.envelope import decode
 
 MOST, MOST_BYTES = 1000, 8 << 20  # limits of one commit
+PLACE = 8  # bytes of a position
 STREAM, PART, CONSUMER, MOVED = "stream", "part", "consumer", "moved"  # tables
 
 
@@ -108,14 +109,14 @@ def _queue_of(table: str, key: bytes) -> str:
 
 def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
     parts = {key: value for table, key, value in misplaced.rows if table == PART and _place_in(key)}
-    keys = {_place_in(key): key for key in parts}
+    keys = _keys_by_place(parts)
     for batch in misplaced.batches():
         ops: list[Op] = []
         for position, header, body in old.store.read(batch):
             append = new.append_op(header, body)
             ops.append(append)
-            if key := keys.get(position.to_bytes(8)):
-                ops.append(Put(PART, key[:-8] + append.position.to_bytes(8), parts[key]))
+            for key in keys.get(position.to_bytes(8), ()):
+                ops.append(Put(PART, _moved_to(append.position, key), parts[key]))
         places = b"".join(position.to_bytes(8) for position in batch)
         new.store.commit([*ops, Put(MOVED, moved_key(source), places)])
         _leave(old.store, new.store, source, places, keys)
@@ -125,10 +126,10 @@ def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
         old.store.commit([Delete(table, key) for table, key, _ in rest])
 
 
-def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[bytes, bytes]) -> None:
+def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[bytes, Sequence[bytes]]) -> None:
     """Remove moved envelopes from the old store, and then the record of their batch from the new one."""
     each = [places[i : i + 8] for i in range(0, len(places), 8)]
-    ops: list[Op] = [Delete(PART, keys[place]) for place in each if place in keys]
+    ops: list[Op] = [Delete(PART, key) for place in each for key in keys.get(place, ())]
     old.commit([Drop(tuple(map(int.from_bytes, each))), *ops])
     new.commit([Delete(MOVED, moved_key(source))])
 
@@ -141,15 +142,28 @@ def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
             places = image.tables.get(MOVED, {}).get(moved_key(source))
             if places is not None:
                 parts = images[source].tables.get(PART, {})
-                keys = {place: key for key in parts if (place := _place_in(key))}
-                _leave(old, stores[target], source, places, keys)
+                _leave(old, stores[target], source, places, _keys_by_place(parts))
                 is_changed = True
     return is_changed
 
 
 def _place_in(key: bytes) -> bytes:
     """Return the position in the key of an envelope's row; empty for a queue's row."""
-    return key.partition(b"\0")[2]
+    return key.partition(b"\0")[2][:PLACE]
+
+
+def _keys_by_place(keys: Iterable[bytes]) -> dict[bytes, list[bytes]]:
+    """Return the keys of the rows of each envelope: its state, and settlements of transactions."""
+    found: dict[bytes, list[bytes]] = {}
+    for key in keys:
+        if place := _place_in(key):
+            found.setdefault(place, []).append(key)
+    return found
+
+
+def _moved_to(position: int, key: bytes) -> bytes:
+    name, _, place = key.partition(b"\0")
+    return name + b"\0" + position.to_bytes(PLACE) + place[PLACE:]
 
 
 def _would_be_lost(source: str, names: Sequence[str]) -> StoreError:

@@ -17,7 +17,8 @@ from mesh.features.queues.model.part.queue_deliveries import QueueDeliveries
 from mesh.features.queues.node.keeping.consumer_table import ConsumerTable
 from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
 from mesh.features.queues.node.keeping.queues import Queues
-from mesh.features.queues.node.keeping.rows import CONSUMER, PART, Rows
+from mesh.features.queues.node.keeping.rows import CONSUMER, Rows
+from mesh.features.queues.node.keeping.settlement_rows import PART
 from mesh.kernel.context.node_clock import NodeClock
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack

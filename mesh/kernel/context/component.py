@@ -15,6 +15,7 @@ from mesh.kernel.context.leaving import Left
 from mesh.kernel.context.seams import (
     ConnectionRole,
     GuestRequests,
+    JointSettling,
     MessageSinks,
     NamedHere,
     NextHop,
@@ -176,6 +177,10 @@ class Component:
         """Return the sources of messages that are delivered one by one, by kind of destination."""
         return {}
 
+    def joint_settling(self) -> Mapping[str, JointSettling]:
+        """Return the object that holds deliveries for transactions, by kind of destination."""
+        return {}
+
     def message_sinks(self) -> Sequence[MessageSinks]:
         """Return the receivers of accepted messages other than subscribers, such as other sites."""
         return ()
@@ -257,10 +262,7 @@ class Component:
         return {}
 
     def waiting(self, names: Collection[str]) -> Iterable[Waiting]:
-        """Return the queues and buffers in which messages wait, for the history.
-
-        Those in `names` were recorded before, and are returned even if they are empty now.
-        """
+        """Return the queues and buffers in which messages wait, and those in `names` even if empty."""
         return ()
 
     def service_outcomes(self, most: int) -> Iterable[tuple[str, str, OutcomeCounts]]:
@@ -289,10 +291,7 @@ class Component:
         return 0
 
     def holds_for_sessions(self) -> int:
-        """Return the bytes in memory that this component holds for sessions.
-
-        The result may be too high, as contents held for several sessions count for each.
-        """
+        """Return the bytes in memory held for sessions; contents held for several count for each."""
         return 0
 
     def shares(self) -> Iterable[Share]:

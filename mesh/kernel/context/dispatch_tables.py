@@ -24,6 +24,7 @@ from mesh.kernel.context.leaving import Left
 from mesh.kernel.context.seams import (
     ConnectionRole,
     GuestRequests,
+    JointSettling,
     MessageSinks,
     NamedHere,
     NextHop,
@@ -99,6 +100,7 @@ class DispatchTables:
         self.address_resolvers: dict[str, AddressResolver] = {}
         self.destination_handlers: dict[str, HandleEnvelope] = {}
         self.delivery_sources: dict[str, DeliverySource] = {}
+        self.joint_settling: dict[str, JointSettling] = {}
         self.message_sinks: tuple[MessageSinks, ...] = ()
         self.next_hops: dict[str, NextHop] = {}
         self.remote_addresses: dict[str, RemoteAddresses] = {}
@@ -130,6 +132,8 @@ class DispatchTables:
             self._claim(part, self.client_verbs, _named(part.client_verbs()), "the verb of clients")
         for part in self._with("peer_verbs"):
             self._claim(part, self.peer_verbs, _named(part.peer_verbs()), "the verb of nodes")
+        for part in self._with("joint_settling"):
+            self._claim(part, self.joint_settling, part.joint_settling(), "transactions of kind")
         for part in self._with("features"):
             self.features += tuple(part.features())
         for part in self._with("fact_handlers"):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from mesh.kernel.context.conn import Conn
 from mesh.mapping.decision import Decision
+from mesh.operations import Op
 from mesh.routing.requester import Requester
 from mesh.routing.sink import Sink, Targets
 from mesh.wire.commands import Answer, Hello, Introduction, Refuse, Welcome
@@ -43,6 +44,44 @@ class NamedHere:
     names: Callable[[], Iterable[str]]
     used: Callable[[], Iterable[str]]
     state: Callable[[str], tuple[str, int] | None]
+
+
+class JointSettlements(Protocol):
+    """The settlements of one transaction, in the order: `add_settled`, `hold`, then `land` or `give_back`."""
+
+    @property
+    def stores(self) -> Collection[str]:
+        """The stores of the persistent messages that are settled."""
+
+    def add_settled(
+        self, queue: str, stream: bytes, runs: Sequence[tuple[int, int]], is_ack: bool, delay: int
+    ) -> None:
+        """Plan the settlement of deliveries, without effect. `delay` of a nack is in ms.
+
+        Raises: LocalError if the session does not have all of them.
+        """
+
+    def expect(self, sign: int) -> None:
+        """Subtract (`sign` -1) or add (+1) the acknowledged messages from what the queues expect."""
+
+    def hold(self) -> list[Op]:
+        """Take the deliveries from their consumers, and return the operations that store the settlements."""
+
+    def land(self) -> None:
+        """Let the settlements take effect, as they are stored."""
+
+    def give_back(self) -> None:
+        """Return the deliveries to their consumers, as the transaction is refused."""
+
+
+class JointSettling(Protocol):
+    """The component that holds deliveries for transactions."""
+
+    def plan_settlements(self, session: Any) -> JointSettlements:
+        """Return the settlements of a new transaction of a session, without any yet."""
+
+    def check_put(self, envelope: Envelope) -> None:
+        """Raise LocalError if earlier messages of the stream are held back, which a put must not overtake."""
 
 
 class NextHop(Protocol):

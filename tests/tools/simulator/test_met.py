@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mesh.features.queues.node.keeping.rows import MOVED, PART
+from mesh.features.queues.node.keeping.rows import MOVED
+from mesh.features.queues.node.keeping.settlement_rows import PART
 from mesh.kernel.context.effects import Commit
 from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put

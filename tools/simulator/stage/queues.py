@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mesh.features.queues.node.definitions.declaring import QUEUE
-from mesh.features.queues.node.keeping.rows import CONSUMER, MOVED, PART
+from mesh.features.queues.node.keeping.rows import CONSUMER, MOVED
+from mesh.features.queues.node.keeping.settlement_rows import PART
 from mesh.names import PUTS, SUBS
 from tools.simulator.checks.facts import Id
 from tools.simulator.clients.hand import Hand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mesh.features.queues.model.envelopes.envelope_row import EnvelopeRow, read_envelope_row
-from mesh.features.queues.node.keeping.rows import PART
+from mesh.features.queues.node.keeping.settlement_rows import PART
 from mesh.kernel.context.effects import Commit, Fetch
 from mesh.operations import Append, Delete, Op, Put
 

@@ -8,6 +8,7 @@ from mesh.features.queues.node.definitions.durables import Durables
 from mesh.features.queues.node.keeping.claimed_deliveries import ClaimedDeliveries
 from mesh.features.queues.node.keeping.consumer_table import ConsumerTable
 from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
+from mesh.features.queues.node.keeping.held_deliveries import HeldDeliveries
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
 from mesh.features.queues.node.keeping.remote_claims import RemoteClaims
@@ -56,6 +57,7 @@ class QueueParts(FeatureParts):
             taking,
             claims,
             ClaimedDeliveries(context, queues, neighbours.peers),
+            HeldDeliveries(context, queues, taking),
             stocks,
             balancing,
             last_known,

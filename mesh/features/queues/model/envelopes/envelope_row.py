@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from mesh.features.queues.model.envelopes.counts import Runs
 from mesh.streams.ranges import Ranges
-from mesh.wire.codec import reader
+from mesh.wire.codec import pack, reader
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 MOST_TRIES = 255  # limit of the attempt counter
@@ -35,6 +35,19 @@ class EnvelopeRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 read_envelope_row = reader(EnvelopeRow, 64 * ENVELOPE_MESSAGES)
+
+
+def merged_row(row: bytes, changes: bytes) -> bytes:
+    """Return the row of an envelope with the later `changes`, a row that has only changed messages."""
+    old, new = read_envelope_row(row) if row else EnvelopeRow(), read_envelope_row(changes)
+    done, late = Ranges.unpack(old.done), list(old.late)
+    done.add_all(list(Ranges.unpack(new.done)))
+    for first, last, *_ in new.late:
+        late = list(late_outside(late, first, last))
+    tries = {**old.tries, **new.tries}
+    return pack(
+        [done.pack(), tries, [*late, *new.late], old.going, old.moves, *([old.given] if old.given else ())]
+    )
 
 
 def told_tries(tries: int, most: int) -> int:

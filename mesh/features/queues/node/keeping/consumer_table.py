@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 
@@ -77,6 +77,9 @@ class ConsumerTable(Component):
 
     def has_work(self, session: Session) -> bool:
         return any(taker.busy or taker.claimed for _, taker in self._of.get(session, {}).values())
+
+    def consumers_of(self, session: Session) -> Iterable[tuple[QueueSink, QueueConsumer]]:
+        return self._of.get(session, {}).values()
 
     def push(self, taker: QueueConsumer, slice_: EnvelopeSlice) -> None:
         self._context.out.push_slice(self._sessions[taker.key].outlet, taker, slice_)

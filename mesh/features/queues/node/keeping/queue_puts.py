@@ -28,6 +28,9 @@ class BlockedPuts:
     def __bool__(self) -> bool:
         return bool(self._row)
 
+    def has(self, stream: bytes) -> bool:
+        return self._count[stream] > 0
+
     def add(self, envelope: Envelope) -> bool:
         """Hold an envelope unless its stream has reached a limit, and return whether it is held."""
         stream = envelope.stream
@@ -92,6 +95,10 @@ class QueuePuts:
             for each in others:
                 self._publish(each)
         self._publish(envelope)
+
+    def holds_back(self, queue: QueueSink, stream: bytes) -> bool:
+        """Return whether messages of a stream are held back."""
+        return queue in self._blocked and self._blocked[queue].has(stream)
 
     def publish_held(self, queue: QueueSink) -> None:
         """Publish held messages of a queue while it has room, or when producers may no longer wait."""

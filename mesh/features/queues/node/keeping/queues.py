@@ -109,6 +109,9 @@ class Queues(Component):
     def puts(self) -> Mapping[str, PutEnvelope]:
         return {PUTS: self._puts.put}
 
+    def holds_back(self, name: str, stream: bytes) -> bool:
+        return name in self._all and self._puts.holds_back(self._all[name], stream)
+
     def figures(self) -> dict[str, int | float]:
         parts = [queue.part for queue in self.schedule.awake]
         every = [queue.part for queue in self._all.values()]

@@ -14,6 +14,7 @@ from msgspec import Meta
 from mesh.errors import MeshError, RemoteError
 from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.node.keeping.consumer_row import ConsumerRow
+from mesh.features.queues.node.keeping.settlement_rows import PART, SettlementRows, place_of
 from mesh.features.queues.node.keeping.spool import Spool
 from mesh.kernel.context.component import Beginning
 from mesh.kernel.context.disk import Committed, Disk, Fetched
@@ -24,7 +25,7 @@ from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
 
-PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
+CONSUMER, MOVED = "consumer", "moved"  # tables, besides PART
 FORGOTTEN = 10  # pseudo-priority of the unknown time
 read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
 
@@ -40,6 +41,7 @@ class Rows:
         self.commit_if_any = disk.commit_if_any
         self._disk = disk
         self._shelf = disk.shelf
+        self.settlements = SettlementRows(disk.shelf)
         self._envelopes: dict[bytes, bytes] = {}  # read from the store, until claimed
         self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority
         self._wanted: dict[str, dict[int, int]] = {}  # including writes in progress
@@ -61,6 +63,7 @@ class Rows:
                 self._marks[name.decode()] = read_marks(value)
             except RemoteError:
                 self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
+        self.settlements.merge_into(self._envelopes)
         for key, value in beginning.rows(CONSUMER, self._shelf.store).items():
             name, _, taker = key.partition(b"\0")
             self.consumers.setdefault(name.decode(), {})[taker] = ConsumerRow.from_bytes(value)
@@ -84,7 +87,7 @@ class Rows:
         for position in positions:
             self._shelf.drop_position(position)
         for position in with_row:
-            self._delete(_place(name, position))
+            self._delete(place_of(name, position))
 
     def _delete(self, key: bytes) -> None:
         self._shelf.later(PART, key, Delete(PART, key))
@@ -101,7 +104,7 @@ class Rows:
 
     def take_state(self, name: str, position: int) -> bytes:
         """Remove and return the state of an envelope that was read at the start, or empty bytes."""
-        return self._envelopes.pop(_place(name, position), b"") if self._envelopes else b""
+        return self._envelopes.pop(place_of(name, position), b"") if self._envelopes else b""
 
     def write_state(self, name: str, queued: QueuedEnvelope) -> None:
         """Write the state of a persistent envelope, or delete the envelope if all its messages are done.
@@ -111,7 +114,7 @@ class Rows:
         position = queued.stored.position
         if not position or queued.has_left:
             return
-        key = _place(name, position)
+        key = place_of(name, position)
         if not queued.left:
             queued.has_left = True
             self._shelf.delete_released(queued.stored)
@@ -150,7 +153,7 @@ class Rows:
         for queued in envelopes:
             ops.append(self._shelf.append_envelope(queued.stored))
             queued.has_row = True
-            ops.append(Put(PART, _place(name, queued.stored.position), queued.row()))
+            ops.append(Put(PART, place_of(name, queued.stored.position), queued.row()))
         self._shelf.supersede(ops)
         self._disk.commit(ops, then)
 
@@ -166,6 +169,10 @@ class Rows:
         """
         key = _mark(name) + source
         self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
+
+    @property
+    def store(self) -> str:
+        return self._shelf.store
 
     @property
     def is_own(self) -> bool:
@@ -282,10 +289,6 @@ class RowsOf:
 
 def _raise_to(marks: dict[int, int], higher: dict[int, int]) -> None:
     marks.update({priority: max(stamp, marks.get(priority, 0)) for priority, stamp in higher.items()})
-
-
-def _place(name: str, position: int) -> bytes:
-    return _mark(name) + position.to_bytes(8)
 
 
 def _mark(name: str) -> bytes:

@@ -21,7 +21,7 @@ class Worker(User):
     `got` has (delivery tag, content) by subscription, and `tries` the earlier attempts of each delivery.
     """
 
-    speaks = (SERVICES, QUEUES)
+    speaks: tuple[str, ...] = (SERVICES, QUEUES)
 
     def __init__(self, node: SimNode, name: str, key: bytes = b"") -> None:
         self.tries: dict[int, list[int]] = {}

@@ -1,0 +1,131 @@
+"""Settlements of a transaction: its deliveries are held until the transaction is stored or refused."""
+
+# Law 1: a held message is outstanding, but no consumer has it: no lease, disconnect or end of the consumer
+#   requeues it, it does not count against the credit, and nothing else settles it.
+# Law 2: the settlements take effect when the transaction is stored. If it is refused, the consumer has the
+#   messages again; if the consumer has left meanwhile, they are redelivered.
+# Law 3: the stored row of a held settlement has its own key, and is merged with the row of the envelope. So
+#   other changes of the envelope neither undo it, nor outlive a refusal.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from mesh.features.queues.model.consumers.leased_deliveries import LeasedRun
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.envelopes.counts import count, numbers_of
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part.local_queue import LocalQueue
+
+MS = 10**6  # ns
+
+
+class HeldSettlement(NamedTuple):
+    """Delivery tags of a consumer, to be acknowledged, or requeued after `delay` ms."""
+
+    taker: QueueConsumer
+    first: int
+    last: int
+    is_ack: bool
+    delay: int = 0
+
+
+class OutstandingIndex:
+    """The outstanding messages of one session in one queue. Each is found once."""
+
+    def __init__(self, takers: Iterable[QueueConsumer]) -> None:
+        self._tags: dict[tuple[bytes, int], list[tuple[QueueConsumer, int, QueuedEnvelope]]] = {}
+        for taker in takers:
+            for run in taker.holding:
+                for tag, number in enumerate(numbers_of(run.runs), run.tag):
+                    place = run.queued.key[1], number
+                    self._tags.setdefault(place, []).append((taker, tag, run.queued))
+
+    def take(self, stream: bytes, number: int) -> tuple[QueueConsumer, int, QueuedEnvelope] | None:
+        """Return the consumer, tag and envelope of a message, or `None` if the session does not have it."""
+        found = self._tags.get((stream, number))
+        return found.pop(0) if found else None
+
+
+class HeldSettlements:
+    """The settlements of one transaction in one local queue, from their plan to their end."""
+
+    def __init__(self, part: LocalQueue, settled: Sequence[HeldSettlement]) -> None:
+        self._part = part
+        self._settled = settled
+        self._held: list[tuple[HeldSettlement, LeasedRun]] = []
+
+    def hold(self) -> None:
+        """Take the deliveries from their consumers."""
+        for each in self._settled:
+            self._held += [(each, run) for run in each.taker.holding.settle(each.first, each.last)]
+
+    def rows(self, wall: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the position of each persistent envelope, and the row of its held settlements."""
+        runs_of: dict[QueuedEnvelope, list[tuple[HeldSettlement, LeasedRun]]] = {}
+        for each, run in self._held:
+            if run.queued.stored.position:
+                runs_of.setdefault(run.queued, []).append((each, run))
+        for queued, held in runs_of.items():
+            yield queued.stored.position, _row_of(queued, held, wall)
+
+    def land(self, now: float, wall: int, is_removed: bool) -> int:
+        """Let the settlements take effect, and return the number of acks.
+
+        `is_removed` means that the queue was removed meanwhile, with all its messages.
+        """
+        part, held, self._held = self._part, self._held, []
+        before = part.deliveries.acked
+        for each, run in held:
+            part.deliveries.end_delivery(run)
+            if each.is_ack:
+                part.deliveries.acked += run.n
+                each.taker.acked.extend([(run.queued.key[1], *pair) for pair in run.runs])
+            if each.is_ack or is_removed:
+                part.backlog.done(run.queued, run.runs)
+            elif not each.delay:
+                part.failures.requeue(run.queued, run.runs)
+            else:
+                for first, last in part.failures.count_attempts(run.queued, run.runs):
+                    part.backlog.later.delay_returned(run.queued, first, last, each.delay / 1000, now, wall)
+        return part.deliveries.acked - before
+
+    def give_back(self, is_removed: bool) -> None:
+        """Return the deliveries to their consumers, or redeliver those of consumers that have left."""
+        held, self._held = self._held, []
+        for each, run in held:
+            if self._part.takers.get(each.taker.key) is each.taker and not is_removed:
+                each.taker.holding.put_back(run)
+                continue
+            self._part.deliveries.end_delivery(run)
+            if is_removed:
+                self._part.backlog.done(run.queued, run.runs)
+            else:
+                self._part.failures.requeue(run.queued, run.runs)
+
+
+def freed(settled: Iterable[tuple[QueuedEnvelope, int]]) -> tuple[int, int]:
+    """Return how many messages and bytes a queue loses by acks of `settled`: envelopes with their messages.
+
+    An envelope counts in bytes until all of it is done.
+    """
+    counts: dict[QueuedEnvelope, int] = {}
+    for queued, n in settled:
+        counts[queued] = counts.get(queued, 0) + n
+    return sum(counts.values()), sum(queued.size for queued, n in counts.items() if n == queued.left)
+
+
+def _row_of(queued: QueuedEnvelope, held: Sequence[tuple[HeldSettlement, LeasedRun]], wall: int) -> bytes:
+    changes = QueuedEnvelope(queued.stored)
+    changes.tries = {}
+    for each, run in held:
+        if each.is_ack:
+            changes.mark_done(run.runs)
+            continue
+        changes.tries.update({n: queued.tries.get(n, 0) for n in numbers_of(run.runs)})
+        changes.tried(run.runs)
+        for first, last in run.runs if each.delay else ():
+            changes.delay_messages(first, last, wall, each.delay * MS)
+    assert changes.left == queued.envelope.count - sum(count(run.runs) for each, run in held if each.is_ack)
+    return changes.row()

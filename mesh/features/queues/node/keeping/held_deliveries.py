@@ -1,0 +1,127 @@
+"""Holds deliveries of this node's queues for transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mesh.errors import LeaseOver, LocalError, QueueFull
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.envelopes.counts import joined
+from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part.held_settlements import (
+    HeldSettlement,
+    HeldSettlements,
+    OutstandingIndex,
+    freed,
+)
+from mesh.features.queues.node.keeping.consumer_table import ConsumerTable
+from mesh.features.queues.node.keeping.queue_sink import QueueSink
+from mesh.features.queues.node.keeping.queues import Queues
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.seams import JointSettling
+from mesh.kernel.subscribers.session import Session
+from mesh.names import PUTS, QUEUE
+from mesh.operations import Op
+from mesh.routing.stored_envelope import StoredEnvelope, nameless
+from mesh.wire.envelope import Envelope
+
+COST = 64  # bytes that a stored envelope counts for each message, besides its body
+
+
+class HeldDeliveries(Component):
+    """Plans the settlements of transactions of this node's sessions."""
+
+    def __init__(self, context: NodeContext, queues: Queues, taking: ConsumerTable) -> None:
+        self._context, self._queues, self._taking = context, queues, taking
+
+    def joint_settling(self) -> Mapping[str, JointSettling]:
+        return {QUEUE: self}
+
+    def plan_settlements(self, session: Any) -> QueueSettlements:
+        return QueueSettlements(self._context, self._taking, session)
+
+    def check_put(self, envelope: Envelope) -> None:
+        """Raise QueueFull if earlier puts of the stream wait until the queue has room."""
+        name = envelope.to.removeprefix(PUTS)
+        if self._queues.holds_back(name, envelope.stream):
+            what = f"Earlier messages of this session wait until the queue {name!r} has room."
+            raise QueueFull(what, hint="Await their answers first.")
+
+
+class QueueSettlements:
+    """The settlements of one transaction: see JointSettlements."""
+
+    def __init__(self, context: NodeContext, taking: ConsumerTable, session: Session) -> None:
+        self._context, self._session = context, session
+        self._ours: dict[str, tuple[QueueSink, list[QueueConsumer]]] = {}  # by queue
+        for queue, taker in taking.consumers_of(session):
+            self._ours.setdefault(queue.name, (queue, []))[1].append(taker)
+        self._indices: dict[str, OutstandingIndex] = {}
+        self._planned: dict[QueueSink, list[HeldSettlement]] = {}
+        self._acked: dict[QueueSink, list[tuple[QueuedEnvelope, int]]] = {}
+        self._held: list[tuple[QueueSink, HeldSettlements, list[Op]]] = []
+        self.stores = set[str]()
+
+    def add_settled(
+        self, queue: str, stream: bytes, runs: Sequence[tuple[int, int]], is_ack: bool, delay: int
+    ) -> None:
+        if queue not in self._ours:
+            raise _over(queue)
+        sink, takers = self._ours[queue]
+        index = self._indices.setdefault(queue, OutstandingIndex(takers))
+        tags: dict[QueueConsumer, list[int]] = {}
+        for number in (n for first, last in runs for n in range(first, last + 1)):
+            found = index.take(stream, number)
+            if found is None:
+                raise _over(queue)
+            taker, tag, queued = found
+            self._check_durable(sink, queued)
+            tags.setdefault(taker, []).append(tag)
+            if queued.stored.position:
+                self.stores.add(sink.rows.store)
+            if is_ack:
+                self._acked.setdefault(sink, []).append((queued, 1))
+        planned = self._planned.setdefault(sink, [])
+        for taker, each in tags.items():
+            planned += [HeldSettlement(taker, a, b, is_ack, delay) for a, b in joined(sorted(each))]
+
+    def _check_durable(self, sink: QueueSink, queued: QueuedEnvelope) -> None:
+        if not queued.stored.position and queued in sink.part.backlog.pledges.open:
+            what = f"Another node keeps a message of the queue {sink.name!r} until it is done here."
+            raise LocalError(what, hint="Ack it outside of the transaction.", code="NOT_DURABLE")
+
+    def expect(self, sign: int) -> None:
+        for sink, acked in self._acked.items():
+            messages, size = freed(acked)
+            sink.expect(StoredEnvelope(nameless(messages), lacks=size - COST * messages), sign)
+
+    def hold(self) -> list[Op]:
+        for sink, planned in self._planned.items():
+            held = HeldSettlements(sink.part, planned)
+            held.hold()
+            rows = held.rows(self._context.clock.believed)
+            self._held.append((sink, held, sink.rows.settlements.puts(sink.name, rows)))
+        return [op for _, _, ops in self._held for op in ops]
+
+    def land(self) -> None:
+        now, wall = self._context.clock.now, self._context.clock.believed
+        for sink, held, ops in self._held:
+            sink.count_settled(held.land(now, wall, sink.is_removed))
+            sink.write_changed()
+            sink.rows.settlements.delete(ops)
+        self._held.clear()
+
+    def give_back(self) -> None:
+        for sink, held, _ in self._held:
+            held.give_back(sink.is_removed)
+            sink.schedule()
+        self._held.clear()
+
+
+def _over(queue: str) -> LeaseOver:
+    return LeaseOver(
+        f"A message of the queue {queue!r} is no longer this session's: its lease or its consumer has ended.",
+        hint="It may be redelivered. Begin the transaction again with its next delivery.",
+    )
