@@ -12,10 +12,12 @@ from mesh.kernel.asking.lookup import Lookup
 from mesh.kernel.calls import Verbs
 from mesh.kernel.client_room import ClientRoom
 from mesh.kernel.context.settings import Settings
+from mesh.kernel.delivery.joint_acceptance import JointAcceptance
 from mesh.kernel.feature import Feature, FeatureParts, build, in_order
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.forwarding.dirty_reads import DirtyReads
 from mesh.kernel.forwarding.forwarder import Forwarder
+from mesh.kernel.forwarding.joint_routes import JointRoutes
 from mesh.kernel.forwarding.provenance import Provenance
 from mesh.kernel.forwarding.routes import Routes
 from mesh.kernel.foundation import Foundation
@@ -126,7 +128,9 @@ class Parts(Foundation):
             arrivals.received_positions,
             resuming,
         )
-        publishing = Publishing(context, sessions, forwarder)
+        publishing = self.publishing = Publishing(context, sessions, forwarder)
+        self.joint = JointAcceptance(context, router)
+        self.joint_routes = JointRoutes(context, mapping, forwarder.routing)
         clients = self.clients = Clients(context, router, nodes, publishing, subscribing, sessions)
         visiting = self.visiting = Visiting(context, disk, n, questions, clients, resuming)
         holdings = Holdings(context, sessions, clients.cut_off_largest)

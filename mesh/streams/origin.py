@@ -48,6 +48,11 @@ class OriginStream:
             self._bound()
         return fresh
 
+    def is_new(self, first: int, last: int) -> bool:
+        """Return whether none of the numbers was accepted, refused, settled or forgotten."""
+        known = self.above.overlaps(first, last) or self.refused.overlaps(first, last)
+        return first >= max(self.low, self._forgotten) and not known
+
     def _check_known(self, first: int, last: int) -> None:
         if first < self._forgotten and not self.above.covers(first, last):
             which = f"Message {first}" if first == last else f"Messages {first} to {last}"

@@ -65,7 +65,7 @@ class Router(Component):
         deliveries = Deliveries(context, log, disks, merging)
         self.pacing, self.joining = deliveries.pacing, deliveries.joining
         self._deliver, self._offer = deliveries.deliver, deliveries.offer_all
-        self._on_committed = deliveries.on_committed
+        self.on_committed = deliveries.on_committed
         self.items = ItemRelay(context, self.clients, deliveries, boot_of, keeps_cache, cache_ttls_of)
         self.relays, self.cache, self.ruled = self.items.peers, self.items.cache, self.items.ruled
         self.relay = self.items.relay
@@ -247,7 +247,7 @@ class Router(Component):
                 expect(accepted, +1)
         if ops:
             disk = self._disk if lane.shelf is self.shelf else self._disks[lane.shelf.store]
-            disk.commit(ops, lambda error: self._on_committed(lane, accepted, source, answered, error))
+            disk.commit(ops, lambda error: self.on_committed(lane, accepted, source, answered, error))
         if not lane.waiting:
             self._deliver(accepted, source, answered)
         elif accepted.stored:

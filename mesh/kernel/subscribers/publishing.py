@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from mesh.errors import RemoteError
+from mesh.errors import BadArgument, RemoteError
 from mesh.kernel.context.component import Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
@@ -18,7 +18,7 @@ from mesh.kernel.subscribers.sessions import Sessions
 from mesh.names import CLIENT, PUTS, SENDS, kind_of
 from mesh.printable import count
 from mesh.routing.verdict import refusal
-from mesh.wire.commands import Publish
+from mesh.wire.commands import Answer, Publish
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, ONE_SESSION, PERSISTENT, RESENT, Envelope
 
 # Law 1: an envelope that no correct client sends ends the connection.
@@ -85,6 +85,30 @@ class Publishing(Component):
             ) and self._is_refused(session, e, may_write):
                 continue
             self._forwarder.publish(replace(e, sender=session.text), session.is_again(e))
+
+    def check_together(
+        self, conn: Conn, session: Session, envelopes: Sequence[Envelope]
+    ) -> dict[int, Answer]:
+        """Return the refusals of the envelopes of a transaction by index; one refuses the whole transaction.
+
+        Raises: RemoteError if they break the protocol.
+        """
+        refusals = dict[int, Answer]()
+        for i, e in enumerate(envelopes):
+            if e.stream != session.stream or e.numbers or e.sender or e.route or e.sent or e.flags & ODD:
+                what = "another stream, or fields or flags that clients must not set"
+                raise RemoteError(f"{session.name} commits messages with {what}", code="FORGED_SENDER")
+            refused = self._ingress.refuses(session, e)
+            session.sent[e.domain] = e.last
+            attempt = Attempt(e, str(session.name), conn.may_write, self._context.face.destination_handlers)
+            if refused is None and e.domain == SENDS:
+                text = "A transaction cannot send messages to addresses."
+                refused = BadArgument(text, hint="Put a message into a queue instead.")
+            if refused is not None:
+                refusals[i] = refusal(e, refused)
+            elif (found := refusal_of(attempt)) is not None:
+                refusals[i] = found.answer(attempt)
+        return refusals
 
     def _is_refused(self, session: Session, e: Envelope, may_write: bool) -> bool:
         """Refuse an envelope if a row of `REFUSALS` applies, and return whether one does."""
