@@ -10,6 +10,7 @@ from mesh.features.rules.parts import rule_parts
 from mesh.features.services.node.parts import ServiceParts
 from mesh.features.sites.node.parts import SiteParts
 from mesh.features.spaces.node.parts import SpaceParts
+from mesh.features.transactions.node.parts import TransactionParts
 from mesh.features.where.node.parts import WhereParts
 from mesh.features.why.explaining import why_parts
 from mesh.kernel.feature import Feature
@@ -21,6 +22,7 @@ FEATURES: tuple[Feature[Parts], ...] = (
     Feature("services", ServiceParts),
     Feature("queues", QueueParts, after=("services",)),
     Feature("sites", SiteParts, after=("services",)),
+    Feature("transactions", TransactionParts, after=("queues",)),
     Feature("why", why_parts),
     Feature("where", WhereParts),
     Feature("dialback", DialBackParts),

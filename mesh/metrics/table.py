@@ -194,6 +194,8 @@ TABLE: Mapping[str, MetricRow] = {
     "queue_moved_out": _counter("queues_moved_out", "Messages of queues that other nodes accepted"),
     "queue_moved_in": _counter("queues_moved_in", "Messages of queues received from other nodes"),
     "queue_moves_refused": _counter("queues_moves_refused", "Messages of queues that another node refused"),
+    "transactions": _counter("transactions", "Transactions of clients, by outcome", outcome="committed"),
+    "transactions_refused": _counter("transactions", outcome="refused"),
     "drain_step": _gauge(
         "drain_step", "Step of a drain with clients: 0 none, 3 clients leave, 7 the node may be stopped"
     ),

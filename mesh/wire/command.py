@@ -45,6 +45,10 @@ class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
         """Return, for each envelope that follows, the number of frames of its body."""
         return ()
 
+    def packed_sizes(self) -> Sequence[int]:
+        """Return the size of each body that follows in packed form: see packed.py."""
+        return ()
+
     def check_envelopes(self, envelopes: Sequence[Envelope]) -> None:
         """Check the envelopes against the columns of the command. Raises: RemoteError."""
 

@@ -1,6 +1,7 @@
 """Converts commands and their envelopes to the frames of one ZeroMQ message, and back."""
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -10,6 +11,7 @@ from mesh.wire.command import Command, decode, encode
 from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
+from mesh.wire.packed import unpack_envelopes
 from mesh.wire.publishing import Publish
 
 
@@ -24,7 +26,16 @@ def body_frames(envelope: Envelope) -> int:
     return max(1, -(-len(envelope.body) // CHUNK))
 
 
-def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
+class Framed(Protocol):
+    """An envelope, or several that are packed."""
+
+    def header(self) -> bytes: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+def write(command: Command, envelopes: Iterable[Framed] = ()) -> list[bytes]:
     frames = [encode(command)]
     for envelope in envelopes:
         frames.append(envelope.header())
@@ -57,7 +68,10 @@ def _read_envelopes(
     if 0 in counts:
         what = f"{type(command).__name__} announces an envelope without a frame for its body"
         raise RemoteError(what, code="MALFORMED")
+    limit = max_content if command.is_of_client else MAX_CONTENT_EVER
     if (wanted := sum(counts) + len(counts)) != len(frames) - 1:
+        if sizes := command.packed_sizes():
+            return command, unpack_envelopes(sizes, frames[1:], limit)
         what = f"{type(command).__name__} announces {count(wanted, 'frame')}; {len(frames) - 1} follow"
         raise RemoteError(what, code="MALFORMED")
     envelopes, at = [], 1
@@ -88,6 +102,8 @@ def checked(
     everything is encoded and decoded except the bodies, which are copied unless they are bytes.
     """
     try:
+        if command.packed_sizes():
+            return read(write(command, envelopes), max_content)
         bodies = [_unchanging(envelope.body) for envelope in envelopes]
         frames = [encode(command), *(frame for e in envelopes for frame in (e.header(), b""))]
     except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -33,6 +33,7 @@ GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediat
 HISTORY = "history"  # In SUBSCRIBE a number as `initial`.
 SPACES = "spaces"  # Maps and counters.
 QUIET = "quiet"  # Erasures that notify no client, and the flag 65536.
+TRANSACTIONS = "transactions"  # Of nodes: transactions of clients.
 
 CHUNK = MIB  # Bytes of one frame of a longer body.
 FRAME = MIB + 128 * KIB  # Bytes of any frame; the value of `ZMQ_MAXMSGSIZE`.
@@ -67,6 +68,10 @@ SELECTOR = 256  # Characters of a selector.
 HISTORY_MESSAGES = 1000  # Messages in the history of a topic.
 TRANSFERS_OPEN = 1000  # Envelopes of a queue in transit to one node.
 TRANSFERS_BYTES = MIB  # Bytes of their bodies, without the last one.
+TRANSACTION_BYTES = 8 * MIB  # Bytes of the bodies of a transaction.
+TRANSACTION_OPERATIONS = 10_000  # Settlements and messages of a transaction.
+TRANSACTION_ENVELOPES = 1000  # Envelopes of a transaction.
+TRANSACTIONS_OPEN = 64  # Transactions of a session without an answer.
 KEY_XML = 16 * KIB  # Bytes of the field `xml`.
 NOTE = 4 * KIB  # Bytes of the field `note` of a Row.
 

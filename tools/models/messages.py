@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mesh.features.queues.wire import Transfer, Transferred
 from mesh.features.sites.wire import Behind, Relay, Relayed, Site
+from mesh.features.transactions.wire import COMMIT, NACK, Commit, Settled
 from mesh.features.where.wire import FollowNames, Names
 from mesh.values import Hop
 from mesh.wire import commands as c
@@ -79,6 +80,7 @@ COMMANDS: tuple[c.Command, ...] = (
     c.Heard(4),
     Transfer("jobs", 1 << 40, (1,), (((1 << 40) + 1, True, 2, b"\x01\x01"),)),
     Transferred("jobs", (1, 4, 9, 9), (5, 6), (7, 7)),
+    Commit(5, 2, 1, COMMIT, (Settled("jobs", 3, NACK, 5000, True, STREAM, (1, 4, 9, 9)),), (20, 5)),
     Relay("NYC", (2, 1)),
     Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")),)),
     Behind("NET2", "down", ("robin",)),

@@ -10,6 +10,7 @@ import mesh.features.all  # noqa: F401 - registers the commands of features
 from mesh.discovery import lines, state
 from mesh.features.queues.model.moves.queue_report import QueueReport
 from mesh.features.sites.wire import Behind, Relay, Relayed, Site
+from mesh.features.transactions.wire import Commit, Settled
 from mesh.security.keyfiles import MeshFile
 from mesh.wire import commands as c
 from mesh.wire import envelope, limits
@@ -25,8 +26,8 @@ STRUCTS: Mapping[str, type[msgspec.Struct]] = {
         shape.__name__: shape
         for shape in (
             c.Introduction, c.Query, c.Answer, c.ItemHead, c.Row, c.Outcome, c.Rumour, c.Stratum,
-            c.Certificate, QueueReport, lines.StateMessage, lines.StateLine, state.NodeState, state.Summary,
-            MeshFile,
+            c.Certificate, Settled, QueueReport, lines.StateMessage, lines.StateLine, state.NodeState,
+            state.Summary, MeshFile,
         )
     },
 }  # fmt: skip
@@ -35,7 +36,7 @@ SENDERS: Mapping[str, Sequence[type[c.Command]]] = {
     "dialed end": (c.Challenge, c.Welcome),
     "node": (c.Refuse, c.Who),
     "both": (c.Ping, c.Pong, c.Bye, c.Piece, c.PieceAck, c.Unknown),
-    "client to node": (c.Publish, c.Subscribe, c.Unsubscribe, c.Consume, c.Settle),
+    "client to node": (c.Publish, c.Subscribe, c.Unsubscribe, c.Consume, c.Settle, Commit),
     "node to client": (c.Answers, c.Ended),
     "node to both": (c.Items, c.Reply, c.Serving),
     "both to node": (c.Ack, c.Call, c.Watch),
@@ -65,7 +66,8 @@ def overview() -> Iterator[str]:
     yield "| kind | command | from | envelopes | feature | meaning |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for number, kind in KINDS.items():
-        has_envelopes = kind.frame_counts is not c.Command.frame_counts
+        is_packed = kind.packed_sizes is not c.Command.packed_sizes
+        has_envelopes = is_packed or kind.frame_counts is not c.Command.frame_counts
         feature = f"`{kind.word}`" if kind.word else ""
         cells = [str(number), link(heading(number)), sender(kind), "yes" if has_envelopes else "", feature]
         yield f"| {' | '.join([*cells, sentence(kind)])} |"

@@ -15,6 +15,7 @@ from mesh.features.queues.wire import Transfer, Transferred
 from mesh.features.services.model.replies import refusal, replies
 from mesh.features.sites.node.passing import leaving
 from mesh.features.sites.wire import Behind, Relay, Relayed, Site
+from mesh.features.transactions.wire import ACK, NACK, Commit, Settled
 from mesh.features.where.wire import FollowNames, Names
 from mesh.names import SENDS
 from mesh.proof import attach_text, prove, stream_text
@@ -24,6 +25,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, ONE_SESSION, PERSISTENT, REQUEST, Envelope
 from mesh.wire.frames import write
 from mesh.wire.limits import SITES
+from mesh.wire.packed import PackedEnvelopes
 from mesh.wire.properties import Properties, encode_properties
 from mesh.wire.serving import pack_numbers
 from tools.models.messages import Sent, gathered
@@ -99,6 +101,7 @@ PUT = Envelope(
     STREAM, JOBS, 1, 3, ("",), 3, 4, b"job1job2job3", flags=PERSISTENT, to=JOBS, put=(7, 1500, "joe")
 )
 PUT_HERE = replace(PUT, sender=JOE).mastered(NOON, HERE)
+SALE = PackedEnvelopes((PUT, ONE))  # of a transaction
 
 
 STATE = NodeState(
@@ -215,6 +218,15 @@ GOLDENS: dict[str, list[bytes]] = {
                  entries=((6, 6, c.NACK, 2000, ""), (7, 7, c.REJECT, 0, "no such customer")))
     ),
     "reply-settle": write(c.Reply(12, [[5, 5, "LEASE_OVER"]])),
+    "commit": write(
+        Commit(13, 1, 1, settles=(Settled("jobs", 3, ACK, 0, False, STREAM, (5, 5)),), sizes=SALE.sizes),
+        [SALE],
+    ),
+    "commit-settles": write(
+        Commit(14, 2, 1, settles=(Settled("jobs", 3, NACK, 5000, True, STREAM, (6, 9)),))
+    ),
+    "reply-commit": write(c.Reply(13, [["OK", 1, ""], ["OK", 0, ""]])),
+    "reply-commit-refused": write(c.Reply(14, 0, "LEASE_OVER", "no longer the session's [LEASE_OVER]")),
     "watch": write(c.Watch(1, True, add=(SUM,))),
     "serving": write(c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8),))),
     "serving-numbers": write(

@@ -208,7 +208,7 @@ class Clients(Component):
             self._context.out.hang_up(session.conn)
         self.on_disconnected(session)
 
-    def close(self, session: Session) -> None:
+    def close(self, session: Session, is_bye: bool = False) -> None:
         """Remove a session that will not come back."""
         for number in list(session.feeds):
             self.subscribing.drop(session, number)
@@ -217,11 +217,11 @@ class Clients(Component):
         self._all.remove_session(session)
         self.holders.on_holder_gone(session)
         self._context.facts.publish_fact(SessionAway(session))
-        self._context.facts.publish_fact(SessionClosed(session))
+        self._context.facts.publish_fact(SessionClosed(session, is_bye))
 
     def bye(self, session: Session) -> None:
         """Close a session at its client's request, and forget its streams, as the client resends nothing."""
-        self.close(session)
+        self.close(session, is_bye=True)
         self._router.log.forget_stream(session.stream)
         self._publishing.forget_session(session.stream)
 

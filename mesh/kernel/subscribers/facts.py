@@ -50,9 +50,10 @@ class SessionCutOff(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SessionClosed(Fact):
-    """A session was closed for good."""
+    """A session was closed for good; `is_bye`: its client resends nothing."""
 
     session: Session
+    is_bye: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from mesh.wire.limits import (
     SHARED,
     STAYS,
     STRATA,
+    TRANSACTIONS,
     TRANSFERS,
     VERSION_MAX,
     VISITS,
@@ -44,6 +45,7 @@ from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # features of version 1
 BOTH = OLD | {
+    TRANSACTIONS,
     DIRECT,
     HISTORY,
     QUIET,

@@ -1,0 +1,46 @@
+"""The decisions of a node about a COMMIT, as functions without state."""
+
+# Law 1: a transaction has one outcome, durable before it is answered, refusals included.
+# Law 2: no transaction of a session begins below `low`, the lowest number that its client may repeat.
+
+from __future__ import annotations
+
+from enum import Enum
+
+from mesh.wire.limits import TRANSACTIONS_OPEN
+
+
+class Verdict(Enum):
+    """The verdict of a node about a COMMIT, or about a question for its outcome."""
+
+    REPEAT = "answer the durable outcome again"
+    AWAIT = "answer later: the transaction is under way"
+    REFUSE = "write a refusal, then answer it"
+    RUN = "run the transaction"
+
+
+def commit_verdict(has_outcome: bool, is_under_way: bool, may_run: bool) -> Verdict:
+    """Return the verdict about a COMMIT. `may_run`: its plan has found no reason for a refusal."""
+    if is_under_way:
+        return Verdict.AWAIT
+    if has_outcome:
+        return Verdict.REPEAT
+    return Verdict.RUN if may_run else Verdict.REFUSE
+
+
+def is_expired(count: int, low: int) -> bool:
+    """Return whether the outcome of a transaction may have been deleted, so that it must not run."""
+    return count < low
+
+
+def is_within_window(count: int, low: int) -> bool:
+    """Return whether a client may have the transaction `count` under way, as all below `low` are answered."""
+    return low <= count < low + TRANSACTIONS_OPEN
+
+
+def common_store(stores: set[str]) -> str | None:
+    """Return the only store that a transaction writes to, or `None` if there are several.
+
+    `stores` are those of its persistent operations; "" is the node's own, also without any.
+    """
+    return None if len(stores) > 1 else next(iter(stores), "")

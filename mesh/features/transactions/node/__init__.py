@@ -1,0 +1,1 @@
+"""The components of a node that commit transactions."""

@@ -1,0 +1,203 @@
+"""Commits transactions: plans each without effect, and stores all of it in one commit, or its refusal."""
+
+# Law 1: the settlements and messages of a transaction, and its outcome, are in one commit, and take effect in
+#   the event in which it ends.
+# Law 2: COMMIT is answered when its outcome is on disk, also if it is a refusal. A repeated one gets the
+#   same answer.
+# Law 3: the numbers of a refused transaction are given up.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+
+from mesh.errors import LocalError, MeshError, RemoteError
+from mesh.features.transactions.model.outcomes import EnvelopeOutcome, Outcome
+from mesh.features.transactions.model.rules import Verdict, commit_verdict, is_expired, is_within_window
+from mesh.features.transactions.node.outcome_rows import OutcomeRows
+from mesh.features.transactions.node.planning import Impossible, Planned, Planning
+from mesh.features.transactions.wire import COMMIT, Commit
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import ONLY_READS, Conn
+from mesh.kernel.context.disks import Disks
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.delivery.joint_acceptance import JointAcceptance
+from mesh.kernel.subscribers.publishing import Publishing
+from mesh.kernel.subscribers.session import Session
+from mesh.wire.commands import Answer, Reply
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import TRANSACTIONS
+
+TransactionKey = tuple[bytes, int]  # stream, number
+
+
+class Transaction(Struct, eq=False):
+    """A transaction under way, and the number of the request that is to be answered."""
+
+    stream: bytes
+    number: int
+    low: int
+    request: int
+    envelopes: list[Envelope]
+    outcome: Outcome | None = None  # to be answered when nothing is awaited
+    awaited: int = 0  # parts that are not answered yet
+    known: list[int] = field(default_factory=list)  # indices of envelopes whose domains are not refused
+
+
+class Commits(Component):
+    """Component that commits the transactions of clients.
+
+    `sessions` has the sessions by stream.
+    """
+
+    def __init__(
+        self,
+        context: NodeContext,
+        disks: Disks,
+        publishing: Publishing,
+        joint: JointAcceptance,
+        planning: Planning,
+        rows: OutcomeRows,
+        sessions: Mapping[bytes, Session],
+    ) -> None:
+        self._context, self._disks = context, disks
+        self._publishing, self._joint = publishing, joint
+        self._planning, self._rows, self._sessions = planning, rows, sessions
+        self._open: dict[TransactionKey, Transaction] = {}
+        self._committed = self._refused = 0
+
+    def features(self) -> Sequence[str]:
+        return (TRANSACTIONS,)
+
+    def from_clients(self) -> Sequence[HandlerEntry]:
+        return (on_command(Commit, self._commit),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"transactions": self._committed, "transactions_refused": self._refused}
+
+    # --- plan -------------------------------------------------------------------------------------------
+
+    def _commit(self, conn: Conn, session: Session, command: Commit, envelopes: list[Envelope]) -> None:
+        """Handle COMMIT. Raises: RemoteError if it breaks the protocol."""
+        stream, number = session.stream, command.count
+        if command.phase != COMMIT:
+            raise RemoteError(f"COMMIT has the unknown phase {command.phase[:20]!r}", code="MALFORMED")
+        if not is_within_window(number, command.low):
+            what = f"transaction {number} is not in the window from {command.low}"
+            raise RemoteError(f"{session.name} commits with wrong numbers: {what}", code="OUT_OF_ORDER")
+        refusals = self._publishing.check_together(conn, session, envelopes)
+        under_way, low = self._open.get((stream, number)), self._rows.low(stream)
+        self._rows.raise_low(stream, command.low)
+        outcome = self._rows.find(stream, number)
+        verdict = commit_verdict(outcome is not None, under_way is not None, may_run=not refusals)
+        if under_way is not None:
+            under_way.request = command.request
+        elif is_expired(number, low):
+            error = LocalError("The outcome of the transaction is no longer known.", code="OUTCOME_EXPIRED")
+            self._context.out.send(conn, Reply(command.request, -1, error.code, str(error)))
+        elif outcome is not None:
+            self._send_reply(conn, command.request, outcome)
+        else:
+            it = self._begin(session, command, envelopes, refusals)
+            if verdict is Verdict.REFUSE:
+                index, answer = next(iter(refusals.items()))
+                self._refuse(it, answer.state, answer.text, len(command.settles) + index)
+            else:
+                self._run(conn, session, command, it)
+
+    def _begin(
+        self, session: Session, command: Commit, envelopes: list[Envelope], refusals: Mapping[int, Answer]
+    ) -> Transaction:
+        it = Transaction(session.stream, command.count, command.low, command.request, envelopes)
+        # A refused domain may be one too many, so it gets no row.
+        it.known = [i for i in range(len(envelopes)) if i not in refusals]
+        for i in it.known:
+            self._context.counters.accounts.count_published(envelopes[i])
+        self._open[it.stream, it.number] = it
+        return it
+
+    def _run(self, conn: Conn, session: Session, command: Commit, it: Transaction) -> None:
+        try:
+            if command.settles and not conn.may_write:
+                raise Impossible(LocalError(ONLY_READS, code="NOT_ALLOWED"), 0)
+            planned = self._planning.plan_transaction(session, command.settles, it.envelopes)
+        except Impossible as reason:
+            self._refuse(it, reason.error.code, str(reason.error), reason.index)
+            return
+        self._store(it, planned)
+
+    # --- store and land ---------------------------------------------------------------------------------
+
+    def _store(self, it: Transaction, planned: Planned) -> None:
+        held, disk = planned.settlements, self._disks[planned.store]
+        outcome = Outcome(self._context.clock.believed, tuple(_answers(planned)))
+        it.outcome, it.awaited = outcome, len(planned.parts) + 1
+        ops = [*(held.hold() if held is not None else ())]
+        ops += self._rows.rows(it.stream, it.number, it.low, outcome)
+
+        def landed(error: MeshError | None) -> None:
+            if error is None:
+                self._committed += 1
+                self._rows.record(it.stream, it.number, it.low, planned.store, outcome)
+                if held is not None:
+                    held.land()
+                self._answered(it)
+            else:
+                if held is not None:
+                    held.give_back()
+                self._store_refusal(it, error.code, str(error), -1)
+
+        def answered(answer: Answer) -> None:
+            if answer.state == "OK":
+                self._answered(it)
+
+        self._joint.store(planned.parts, ops, disk, it.stream, answered, landed)
+
+    def _answered(self, it: Transaction) -> None:
+        it.awaited -= 1
+        if not it.awaited:
+            self._end(it)
+
+    def _refuse(self, it: Transaction, code: str, text: str, index: int) -> None:
+        self._joint.refuse(it.envelopes[i] for i in it.known)
+        self._store_refusal(it, code, text, index)
+
+    def _store_refusal(self, it: Transaction, code: str, text: str, index: int) -> None:
+        """Store a refusal, and answer it afterwards."""
+        self._refused += 1
+        it.outcome = Outcome(self._context.clock.believed, (), code, text, index)
+        self._rows.store_later(it.stream, it.number, it.low, it.outcome)
+        self._disks.own.commit((), lambda _: self._end(it))
+
+    def _end(self, it: Transaction) -> None:
+        del self._open[it.stream, it.number]
+        assert it.outcome is not None
+        for i in it.known:
+            answer = _final_answer(it.envelopes[i], i, it.outcome)
+            self._context.counters.accounts.count_answer(it.stream, answer)
+        session = self._sessions.get(it.stream)
+        if session is not None and session.conn is not None:
+            self._send_reply(session.conn, it.request, it.outcome)
+
+    def _send_reply(self, conn: Conn, request: int, outcome: Outcome) -> None:
+        if outcome.code:
+            self._context.out.send(conn, Reply(request, outcome.index, outcome.code, outcome.text))
+        else:
+            value = [[each.state, each.matched, each.text] for each in outcome.answers]
+            self._context.out.send(conn, Reply(request, value))
+
+
+def _answers(planned: Planned) -> list[EnvelopeOutcome]:
+    """Return the answer to each envelope of the client: the sum of its parts."""
+    parts, found = iter(planned.parts), list[EnvelopeOutcome]()
+    for count in planned.counts:
+        found.append(EnvelopeOutcome(matched=max((next(parts).matched for _ in range(count)), default=0)))
+    return found
+
+
+def _final_answer(e: Envelope, index: int, outcome: Outcome) -> Answer:
+    if outcome.code:
+        return Answer(e.domain, e.first, e.last, outcome.code, text=outcome.text)
+    found = outcome.answers[index]
+    return Answer(e.domain, e.first, e.last, found.state, found.matched, found.text)

@@ -1,0 +1,104 @@
+"""Plans a transaction without effect: everything in it must be possible here, in one store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mesh.errors import LocalError, MeshError, StoreFull
+from mesh.features.transactions.model.rules import common_store
+from mesh.features.transactions.wire import ACK, Settled
+from mesh.flow.outstanding_deliveries import ranges_of
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.seams import JointSettlements
+from mesh.kernel.delivery.joint_acceptance import JointAcceptance, PlannedEnvelope
+from mesh.kernel.forwarding.joint_routes import JointRoutes
+from mesh.kernel.subscribers.session import Session
+from mesh.names import PUTS, QUEUE
+from mesh.wire.envelope import Envelope
+
+
+class Planned(Struct, eq=False):
+    """A transaction that may be stored in `store`: its settlements, and the parts of its envelopes."""
+
+    store: str
+    settlements: JointSettlements | None
+    parts: list[PlannedEnvelope]
+    counts: list[int]  # for each envelope of the client, the number of its parts
+
+
+class Impossible(Exception):
+    """The reason why a transaction is refused, with the index of the operation; -1: all together."""
+
+    def __init__(self, error: MeshError, index: int) -> None:
+        super().__init__(str(error))
+        self.error, self.index = error, index
+
+
+class Planning:
+    """Plans the transactions of this node's sessions."""
+
+    def __init__(self, context: NodeContext, joint: JointAcceptance, routes: JointRoutes) -> None:
+        self._context, self._joint, self._routes = context, joint, routes
+
+    def plan_transaction(
+        self, session: Session, settles: Sequence[Settled], envelopes: Sequence[Envelope]
+    ) -> Planned:
+        """Return the plan of a transaction. Acks free capacity for its puts. Raises: Impossible."""
+        settlements = self._plan_settlements(session, settles)
+        if settlements is not None:
+            settlements.expect(-1)
+        try:
+            parts, counts = self._plan_envelopes(session, envelopes, len(settles))
+        finally:
+            if settlements is not None:
+                settlements.expect(+1)
+        stores = set(settlements.stores) if settlements is not None else set()
+        for part in parts:
+            stores |= part.stores
+        store = common_store(stores)
+        if store is None:
+            names = ", ".join(repr(name) if name else "the node's own store" for name in sorted(stores))
+            what = f"The transaction needs several stores of {self._context.me.name}: {names}."
+            hint = "Use queues of one store, or several transactions."
+            raise Impossible(LocalError(what, hint=hint, code="SEVERAL_STORES"), -1)
+        return Planned(store, settlements, parts, counts)
+
+    def _plan_settlements(self, session: Session, settles: Sequence[Settled]) -> JointSettlements | None:
+        """Plan the settlements. A transient message of an earlier boot is gone, so it counts as settled."""
+        joint = self._context.face.joint_settling.get(QUEUE)
+        if joint is None or not settles:
+            return None
+        planned = joint.plan_settlements(session)
+        for index, each in enumerate(settles):
+            if each.transient and each.boot < self._context.me.boot:
+                continue
+            runs = list(ranges_of(each.numbers))
+            try:
+                planned.add_settled(each.queue, each.stream, runs, each.what == ACK, each.delay)
+            except LocalError as error:
+                raise Impossible(error, index) from error
+        return planned
+
+    def _plan_envelopes(
+        self, session: Session, envelopes: Sequence[Envelope], before: int
+    ) -> tuple[list[PlannedEnvelope], list[int]]:
+        parts, counts = list[PlannedEnvelope](), list[int]()
+        with self._joint.planning() as plan:
+            for index, envelope in enumerate(envelopes, before):
+                at = len(parts)
+                try:
+                    self._check_put(envelope)
+                    for part, stamp in self._routes.split_by_route(replace(envelope, sender=session.text)):
+                        parts.append(plan(part, stamp))
+                except (LocalError, StoreFull) as error:
+                    raise Impossible(error, index) from error
+                counts.append(len(parts) - at)
+        return parts, counts
+
+    def _check_put(self, envelope: Envelope) -> None:
+        joint = self._context.face.joint_settling.get(QUEUE)
+        if joint is not None and envelope.to[:6] == PUTS:
+            joint.check_put(envelope)
