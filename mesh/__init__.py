@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         DataDirRefused,
         Expired,
         HandlerLost,
+        InDoubt,
         KeysRefused,
         LeaseOver,
         LocalError,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         StoreError,
         StoreFull,
         TailBackFull,
+        TransactionRefused,
         UnknownName,
         UnknownNode,
         WouldBlock,
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from mesh.features.spaces.client.counter import Counter
     from mesh.features.spaces.client.map import Entry, Map
     from mesh.features.spaces.client.watch import Change, Watch
+    from mesh.features.transactions.client.transaction import Transaction
     from mesh.values import Headers, Published
     from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, Sighting, SiteRow
 
@@ -116,6 +119,7 @@ _HOMES = {
     "Sighting": "mesh.wire.replies",
     "SiteRow": "mesh.wire.replies",
     "Subscription": "mesh.client.subscription",
+    "Transaction": "mesh.features.transactions.client.transaction",
     "Views": "mesh.client.views",
     "Watch": "mesh.features.spaces.client.watch",
     "connect": "mesh.client.client",
@@ -154,6 +158,7 @@ __all__ = [
     "Gathering",
     "HandlerLost",
     "Headers",
+    "InDoubt",
     "Info",
     "KeysRefused",
     "LeaseOver",
@@ -200,6 +205,8 @@ __all__ = [
     "StoreFull",
     "Subscription",
     "TailBackFull",
+    "Transaction",
+    "TransactionRefused",
     "UnknownName",
     "UnknownNode",
     "Views",

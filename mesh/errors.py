@@ -13,6 +13,8 @@ MeshError
  │   └─ UnknownName, QueueExists, QueueInUse, LeaseOver
  ├─ RemoteError         a peer broke the protocol: close the link, not the program
  │   └─ Refused         a peer refused, with a reason
+ ├─ TransactionRefused  nothing of a transaction has happened
+ ├─ InDoubt             all of a transaction may have happened, or nothing
  ├─ RequestFailed       a request that was answered with a failure
  ├─ BadContent          content that does not match its type
  ├─ SlowConsumer        a subscription with overflow="error" did not keep up
@@ -257,6 +259,20 @@ class MeshTimeout(MeshError, TimeoutError, code="TIMEOUT"):
     """
 
     ids: tuple[str, ...] = ()
+
+
+class TransactionRefused(MeshError, code="REFUSED"):
+    """The node refused a transaction; nothing of it has happened.
+
+    `code` is that of the refused operation, and `operation` its index in the order of the calls; -1: all
+    together.
+    """
+
+    operation: int = -1
+
+
+class InDoubt(MeshError, code="IN_DOUBT"):
+    """The outcome of a transaction is not known: all of it may have happened, or nothing."""
 
 
 class RequestFailed(MeshError, code="FAILED"):

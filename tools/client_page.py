@@ -31,7 +31,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      mesh.Client, ["send", "inbox"]),
     ("Requests and services", "See [services](services.md).", mesh.Client,
      ["request", "gather", "serve", "service", "registrations"]),
-    ("Queues", "See [queues](queues.md).", mesh.Client, ["queue"]),
+    ("Queues", "See [queues](queues.md).", mesh.Client, ["queue", "transaction"]),
     ("Maps and counters", "See [maps and counters](maps.md).", mesh.Client, ["map", "counter"]),
     ("The mesh",
      "See [why](why.md) for reasons, and [the protocol](wire.md#verbs-of-clients) for all requests.",

@@ -22,6 +22,7 @@ from mesh.features.queues.client.queue import Queueing
 from mesh.features.services.client.offering import Offering
 from mesh.features.services.client.requesting import Requesting
 from mesh.features.spaces.client.spacing import Spacing
+from mesh.features.transactions.client.transaction import Transacting
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
@@ -37,6 +38,7 @@ class Client(
     Offering,
     Queueing,
     Spacing,
+    Transacting,
     Asking,
     Later,
 ):

@@ -15,10 +15,6 @@ def not_yet(what: str, hint: str) -> NoReturn:
 class Later:
     """Calls that a later release implements; each raises NotAvailable."""
 
-    def transaction(self) -> NoReturn:
-        """Raise NotAvailable: transactions of sends and acknowledgements come later."""
-        not_yet("transaction()", "Until then let receivers detect duplicates by the id of the message.")
-
     def lock(self, name: str) -> NoReturn:
         """Raise NotAvailable: locks shared by the whole mesh come later."""
         not_yet("lock()", "Until then use a queue, which gives each job to one consumer, with a lease.")

@@ -21,6 +21,7 @@ from mesh.sync.requesting import Requesting
 from mesh.sync.retained_values import RetainedValues
 from mesh.sync.sending_verbs import SendingVerbs
 from mesh.sync.subscribing import Subscribing
+from mesh.sync.transaction import Transacting
 
 
 class Client(
@@ -33,6 +34,7 @@ class Client(
     Offering,
     Queueing,
     Spacing,
+    Transacting,
     Asking,
     Later,
 ):

@@ -68,10 +68,9 @@ def _read_envelopes(
     if 0 in counts:
         what = f"{type(command).__name__} announces an envelope without a frame for its body"
         raise RemoteError(what, code="MALFORMED")
-    limit = max_content if command.is_of_client else MAX_CONTENT_EVER
     if (wanted := sum(counts) + len(counts)) != len(frames) - 1:
         if sizes := command.packed_sizes():
-            return command, unpack_envelopes(sizes, frames[1:], limit)
+            return unpack_envelopes(sizes, frames[1:], limit)
         what = f"{type(command).__name__} announces {count(wanted, 'frame')}; {len(frames) - 1} follow"
         raise RemoteError(what, code="MALFORMED")
     envelopes, at = [], 1

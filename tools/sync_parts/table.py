@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tools.sync_parts.sources import class_of, source
 
 CLIENT = "mesh.client.client:Client"
+TRANSACTIONS = "mesh.features.transactions.client.transaction"
 LATER = "Later"  # a base of the client that needs no event loop
 
 
@@ -69,6 +70,7 @@ def modules() -> Mapping[str, GeneratedModule]:
     """Return the generated modules of mesh.sync by name."""
     by_name = dict(features())
     queueing, spacing = by_name.pop("Queueing"), by_name.pop("Spacing")
+    transacting = by_name.pop("Transacting")
     found = {_module_name(name): _feature(twin) for name, twin in by_name.items()}
     bases = ", ".join([*features(), LATER])
     putting = _feature("mesh.features.queues.client.putting:Putting")._replace(
@@ -89,6 +91,10 @@ def modules() -> Mapping[str, GeneratedModule]:
         ]),
         "consumer": GeneratedModule("The consumer of a queue: `with q.consume() as jobs: for job in jobs`.", [
             _by_hand("mesh.features.queues.client.consumer:Consumer", "iterators:ThreadConsumer"),
+        ]),
+        "transaction": GeneratedModule("Transactions without an event loop.", [
+            _by_hand(f"{TRANSACTIONS}:Transaction", "transactions:ThreadTransaction", False),
+            _feature(transacting),
         ]),
         "services": GeneratedModule("Services, gathered replies and registrations without an event loop.", [
             _by_hand("mesh.features.services.client.service:Service", "iterators:ThreadService"),

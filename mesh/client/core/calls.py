@@ -69,6 +69,7 @@ class Calls:
     """
 
     def __init__(self, context: ClientContext, line: NodeConnection, timeout: float) -> None:
+        self.others: Callable[[c.Reply], None] = lambda reply: None  # gets replies to no command here
         self._context, self._line = context, line
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}
@@ -156,6 +157,7 @@ class Calls:
     def on_reply(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
         pending = self._pending.get(reply.request)
         if pending is None:
+            self.others(reply)
             return
         pending.parts.append((reply.value, envelopes))
         if reply.code == NODE_DRAINING and isinstance(pending.command, c.Consume):

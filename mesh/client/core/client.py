@@ -25,6 +25,7 @@ from mesh.errors import Closed, MeshError, PublishRefused, Refused, RemoteError
 from mesh.features.queues.client.core.takings import Takings
 from mesh.features.services.client.core.requests import REPLIES, Requests
 from mesh.features.services.client.core.services import ClientServices
+from mesh.features.transactions.client.core.commits import ClientCommits
 from mesh.names import SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
@@ -40,8 +41,7 @@ class ClientCore:
 
     The shell passes each event with the time (s, of a monotonic clock), executes the effects of `tick`, and
     calls again when something is `due` or when it is woken. `name` is the client's name, its session number
-    or 0, and whether the user chose the name. `timeout` limits a call, in s. Without an `outbox`, the core
-    creates one. `wanted` has the nodes that the user named.
+    or 0, and whether the user chose the name. `timeout` limits a call, in s. `wanted` has the named nodes.
     """
 
     def __init__(
@@ -67,11 +67,14 @@ class ClientCore:
         self.publisher: Publisher = Publisher(
             context, key.id, outbox, self.sender.send_envelope, self._refused_later
         )
+        self.commits: ClientCommits = ClientCommits(context, self.line, self.publisher, self.sender)
         self.calls: Calls = Calls(context, self.line, timeout)
+        self.calls.others = self.commits.on_reply
         self.subscriptions: Subscriptions = Subscriptions(context, self.line, self.calls)
         self.requests: Requests = Requests(context)
         self.services: ClientServices = ClientServices(context, self.line, self.calls, key.id)
         self.queues: Takings = Takings(context, self.line, self.calls)
+        self.commits.before_resend = self.queues.return_all
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
         self.visits: ClientVisits = ClientVisits(self.calls, key, self.subscriptions.received)
@@ -148,6 +151,7 @@ class ClientCore:
         self.queues.end_all(gone)
         self.watches.end_all(gone)
         self.requests.close(gone)
+        self.commits.close(gone)
         self.publisher.fail_all(gone)
         self.subscriptions.end_all(gone)
         self.calls.close(gone)
@@ -162,9 +166,10 @@ class ClientCore:
         self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
         self._move_session(welcome)
+        self.commits.on_welcome()
         self.subscriptions.resubscribe(is_new, welcome.window, self.visits.is_moving)
         self.watches.rewatch_all()
-        self.sender.resend_all()
+        self.commits.resend_all()
         self.queues.end_epochs()
         self.calls.resend_all()  # after the publishes, which an erase must not overtake
         self.services.reopen_all()  # pending registrations were just sent again
@@ -201,7 +206,7 @@ class ClientCore:
         elif not self.line.inlet.have:
             # The node may have forgotten this session meanwhile, without notice.
             self.sender.on_moved()
-        for e, error in self.features.unsupported_envelopes(self.publisher.outbox.resend()):
+        for e, error in self.features.unsupported_envelopes(self.commits.plain()):
             self._on_answer(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
         if self.features.lacks(SERVICES):
             self.services.end_all(unsupported("addresses"))
@@ -278,6 +283,7 @@ class ClientCore:
             "request": len(self.requests),
             "service": len(self.services),
             "subscription": self.subscriptions.count,
+            "transaction": len(self.commits),
         }
         return ", ".join(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
 
@@ -288,7 +294,7 @@ class ClientCore:
 
     def _has_work(self, number: int) -> bool:
         """Return whether a call or delivery is open, or a request with a lower number than `number`."""
-        if not self.calls.is_idle or any(each < number for each in self.requests.numbers()):
+        if self.commits or not self.calls.is_idle or any(each < number for each in self.requests.numbers()):
             return True
         return not (self.queues.is_idle and self.services.is_idle)
 

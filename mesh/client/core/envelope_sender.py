@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 
 from msgspec.structs import replace
@@ -39,6 +39,7 @@ class EnvelopeSender:
         self.caution: CautiousResend = CautiousResend(self._is_answered)
         self.deadlines: Deadlines = Deadlines()
         self.hold: Hold = Hold.NOTHING
+        self.after_caution: Callable[[], None] = lambda: None
         self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
 
     def on_moved(self) -> None:
@@ -53,13 +54,15 @@ class EnvelopeSender:
         if not self.caution.is_on or self.caution.add(envelope):
             self._send(envelope)
 
-    def resend_all(self) -> None:
-        """Send the unanswered envelopes after a reconnect; while `caution` is on, only the first."""
-        self._send_each(self.caution.begin_resend(self._outbox.resend()))
+    def resend(self, unanswered: Iterable[Envelope]) -> None:
+        """Send unanswered envelopes after a reconnect; while `caution` is on, only the first."""
+        self._send_each(self.caution.begin_resend(unanswered))
 
     def send_next(self) -> None:
         """Send the envelopes that waited for an answer, while `caution` is on."""
         self._send_each(self.caution.next_after_answer())
+        if not self.caution.is_on:
+            self.after_caution()
 
     def _send_each(self, envelopes: Iterable[Envelope]) -> None:
         for envelope in envelopes:

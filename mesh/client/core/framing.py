@@ -22,13 +22,17 @@ from mesh.wire.limits import (
     QUIET,
     SERVICES,
     STAYS,
+    TRANSACTIONS,
     VISITS,
 )
 from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
 from mesh.wire.spoken import A_SECOND, UNKNOWN_IS_TOLD, agreed, in_common
 
 # The features of this client beyond its version of the wire.
-SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET, HISTORY, DIRECT, VISITS)
+SPEAKS = (
+    *(PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS, QUIET, HISTORY, DIRECT, VISITS),
+    TRANSACTIONS,
+)
 OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands about framing
 
 

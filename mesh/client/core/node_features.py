@@ -8,7 +8,7 @@ from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import NotAvailable
 from mesh.names import OTHERS, PUTS, SENDS
 from mesh.wire.envelope import ONE_SESSION, Envelope
-from mesh.wire.limits import DIRECT, LETTERS, QUEUES, QUIET, SERVICES
+from mesh.wire.limits import DIRECT, LETTERS, QUEUES, QUIET, SERVICES, TRANSACTIONS
 
 TO_ONE = "delivery to one session of a client"
 
@@ -46,6 +46,9 @@ class NodeFeatures:
 
     def check_queues(self) -> None:
         self._require(QUEUES, "queues")
+
+    def check_transactions(self) -> None:
+        self._require(TRANSACTIONS, "transactions")
 
     def check_quiet(self) -> None:
         """Check that the node can erase without an event."""

@@ -92,12 +92,18 @@ class Verdicts:
             if waiters:
                 self._settle(waiters, answer, fresh)
 
+    def record_reported(self, answer: Answer) -> None:
+        """Record an answer; a refusal is raised elsewhere, so `flush` does not raise it."""
+        if answer.state not in ("OK", "FORWARD_WARNING"):
+            self._refuse(answer, is_reported=True)
+        self.record_answer(answer)
+
     def _settle(self, waiters: Waiters, answer: Answer, fresh: list[tuple[int, int]]) -> None:
         for number in _each(fresh):
             for promise in waiters.pop((answer.domain, number)):
                 promise.set_result(self._published(answer, number))
 
-    def _refuse(self, answer: Answer) -> None:
+    def _refuse(self, answer: Answer, is_reported: bool = False) -> None:
         unheard = set(_each(self._outbox.note_answer(answer.domain, answer.first, answer.last, final=False)))
         fresh = self._outbox.note_answer(answer.domain, answer.first, answer.last, final=True)
         if fresh:
@@ -111,7 +117,7 @@ class Verdicts:
             waiting = self._first.pop(name) + self._last.pop(name)
             for promise in waiting:
                 promise.set_exception(of_answer(answer))
-            if waiting or answer.domain == SENDS:  # sends to addresses are awaited or abandoned
+            if waiting or is_reported or answer.domain == SENDS:  # sends are awaited or abandoned
                 continue
             if number in unheard:
                 self._errors[name] = of_answer(answer)

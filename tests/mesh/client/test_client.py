@@ -236,7 +236,7 @@ def test_a_full_window_is_said_and_opens_again() -> None:
 def test_what_is_not_in_this_release_says_so() -> None:
     async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
-            calls: list[Callable[[], object]] = [lambda: ma.lock("l"), lambda: ma.transaction()]
+            calls: list[Callable[[], object]] = [lambda: ma.lock("l")]
             for call in calls:
                 with pytest.raises(NotAvailable, match="not in this release"):
                     call()

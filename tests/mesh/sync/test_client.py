@@ -56,7 +56,7 @@ def output(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 def test_what_is_not_in_this_release_says_so_at_once() -> None:
     m = mesh.sync.connect()
-    calls: list[Callable[[], object]] = [m.transaction, lambda: m.lock("l")]
+    calls: list[Callable[[], object]] = [lambda: m.lock("l")]
     for call in calls:
         with pytest.raises(NotAvailable):
             call()

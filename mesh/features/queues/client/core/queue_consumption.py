@@ -73,6 +73,8 @@ class QueueConsumption:
         self._given = 0  # last delivery tag received
         self._begun = 0  # last delivery tag begun
         self._listed: list[EnvelopePlace] = []  # messages listed by CONSUME
+        self._boot = 0  # of the node, in this epoch
+        self._boots: dict[DeliveredEnvelope, int] = {}  # of messages kept from earlier epochs
         self._alarm: Alarm | None = None
         self._looked = 0.0  # when the alarm was set
 
@@ -114,6 +116,8 @@ class QueueConsumption:
                 code="MALFORMED",
             )
         self.is_asked = False
+        self._boots = {delivered: self.boot_of(delivered) for delivered, _ in self._listed}
+        self._boot = self._line.handshake.boot
         self._epoch, self._opening, self._given = said.epoch, self._opening + 1, len(self._listed)
         self._inbox.retag(self._listed, void, self._opening, self._context.now)
         self._listed = []
@@ -244,6 +248,10 @@ class QueueConsumption:
         self._watch()
 
     # --- settling ---------------------------------------------------------------------------------------
+
+    def boot_of(self, delivered: DeliveredEnvelope) -> int:
+        """Return the boot of the node when it delivered the messages."""
+        return self._boots.get(delivered, self._boot)
 
     def check_settleable(self, delivered: DeliveredEnvelope, place: int) -> None:
         """Raise LocalError SETTLED, LeaseOver or the consumer's own error if a message cannot be settled."""

@@ -19,6 +19,7 @@ from mesh.client.core.delivered_envelope import (
     EnvelopePlace,
     SettleEntry,
     Settlement,
+    Some,
     as_ranges,
 )
 from mesh.client.core.effects import Report
@@ -53,15 +54,27 @@ class Settling:
         self._opening = 0
         self._said: list[Settlement] = []  # not sent yet
         self._asked: dict[Pending, list[Settlement]] = {}  # sent, and not answered
+        self._held: list[Some] = []  # settled by transactions without an answer
         self._is_planned = False
 
     @property
     def owes(self) -> bool:
-        return bool(self._said or self._asked)
+        return bool(self._said or self._asked or self._held)
 
     def places(self) -> list[EnvelopePlace]:
-        settled = (said for said in self._said if said.what != EXTEND)
-        return [(delivered, place) for said in settled for delivered, places in said.of for place in places]
+        settled = [some for said in self._said if said.what != EXTEND for some in said.of]
+        return [(delivered, place) for delivered, places in (*settled, *self._held) for place in places]
+
+    def hold(self, some: Some) -> None:
+        """Keep messages that a transaction settles, so that they are listed after a reconnect."""
+        self._held.append(some)
+        self._ours(some[0])
+
+    def release(self, some: Some) -> None:
+        """Keep messages no longer, as their transaction is answered; they may be settled again if refused."""
+        self._held.remove(some)
+        self._ours(some[0])
+        self.answered()
 
     def start_epoch(self, epoch: int, opening: int) -> None:
         """Start a new epoch, in which the messages have new delivery tags, and send pending settlements."""

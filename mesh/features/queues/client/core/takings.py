@@ -21,6 +21,7 @@ class Takings:
         self._entering: dict[int, Promise] = {}  # resolved when the first epoch is open
         self._leaving: dict[int, Promise] = {}  # resolved when the consumer has left
         self._asked: dict[int, Pending] = {}  # unanswered CONSUME commands
+        self._returned_on = 0  # the connection after which `return_all` was called
 
     def __len__(self) -> int:
         return len(self._all)
@@ -112,14 +113,24 @@ class Takings:
         for it in self._all.values():
             it.lose_messages(why)
 
+    def return_all(self) -> None:
+        """Begin new epochs early after a reconnect, before the COMMITs that settle their messages."""
+        self.end_epochs()
+        self.reopen_all()
+        self._returned_on = self._line.key
+
     def end_epochs(self) -> None:
         """End the epochs of the last connection, and drop its commands, after a reconnect."""
+        if self._returned_on == self._line.key:
+            return
         for it in self._all.values():
             it.on_disconnected()
             self._drop_pending(it)
             _keep(self._leaving.pop(it.number, None))
 
     def reopen_all(self) -> None:
+        if self._returned_on == self._line.key:
+            return
         for it in list(self._all.values()):
             if it.is_leaving and not it.settling.owes:
                 self._stop(it)

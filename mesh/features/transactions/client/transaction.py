@@ -1,0 +1,242 @@
+"""The call of a client that commits settlements and messages all together, or not at all."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self, Unpack, cast
+
+from mesh.client.arguments import seconds
+from mesh.client.content import Content, is_address
+from mesh.client.options import PublishOptions, PutOptions, SendOptions
+from mesh.client.posting import Posting
+from mesh.errors import BadArgument, Closed, InDoubt, MeshTimeout, TransactionRefused
+from mesh.features.transactions.client.core.commits import OpenCommit
+from mesh.features.transactions.client.operations import Operations, delivery_of
+from mesh.features.transactions.wire import ACK, NACK
+from mesh.reserved import check_domain_free
+from mesh.values import Published, message_id
+from mesh.wire.commands import Answer
+
+TIMEOUT = 30.0  # s
+LONGEST = 2**32 - 1  # ms
+
+
+class Transaction:
+    """Settlements and messages that the node accepts all together when the block ends, or refuses all.
+
+    The operations do no I/O; bad arguments raise immediately. An exception in the block drops all of them.
+
+    Example:
+        async with m.transaction() as tx:
+            tx.ack(job)
+            tx.put("invoices", invoice)
+            tx.publish("orders/42", "done")
+    """
+
+    def __init__(self, client: Posting, timeout: float) -> None:
+        self._client, self._timeout = client, timeout
+        self._operations: Operations | None = None  # None: not begun, or over
+        self._results: list[Published] | None = None
+        self._leaving: list[Any] = []  # consumers that leave when their only job is settled
+
+    @property
+    def results(self) -> list[Published]:
+        """The answers to the messages, in the order of the calls. Raises: Closed before the commit."""
+        if self._results is None:
+            raise Closed("The transaction is not committed.")
+        return self._results
+
+    # --- operations -------------------------------------------------------------------------------------
+
+    def ack(self, job: Any) -> None:
+        """Acknowledge a delivery of a queue.
+
+        Args:
+            job: The delivery.
+
+        Raises:
+            LocalError: The message was settled before (SETTLED), or another job of the transaction was
+                delivered by another node (TWO_NODES).
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: `job` is no delivery of this client.
+            MessageTooLarge: The transaction has too many operations.
+
+        Example:
+            tx.ack(job)
+        """
+        self._settle(job, ACK, 0)
+
+    def nack(self, job: Any, *, delay: float = 0.0) -> None:
+        """Return a delivery to its queue, to be delivered again, as `Delivery.nack` does.
+
+        Args:
+            job: The delivery.
+            delay: Seconds until the redelivery, at least. Default: 0.
+
+        Raises:
+            LocalError, LeaseOver, BadArgument, MessageTooLarge: As for `ack`.
+
+        Example:
+            tx.nack(job, delay=5)
+        """
+        ms = -int(-seconds("delay", delay, zero=True) * 1000 // 1)
+        if ms > LONGEST:
+            raise BadArgument(f"delay={delay} is too large.", hint="Use at most 4,294,967 s (49 days).")
+        self._settle(job, NACK, ms)
+
+    def _settle(self, job: Any, what: int, delay: int) -> None:
+        taking, of = delivery_of(job)
+        if job._hands._client is not self._client:
+            raise BadArgument(
+                "The delivery belongs to another client.", hint="Use a transaction of that one."
+            )
+        self._open().add_job(taking, of, what, delay)
+        if job._hands.once:
+            self._leaving.append(job._hands.taking)
+
+    def put(self, queue: str, content: Content, **options: Unpack[PutOptions]) -> None:
+        """Put a message into a queue.
+
+        Args:
+            queue: The name of the queue.
+            content: The content, as for `publish`.
+            options: The options of `Queue.put`, without `timeout`.
+
+        Raises:
+            BadName, BadArgument, MessageTooLarge: As for `Queue.put`.
+
+        Example:
+            tx.put("invoices", {"order": 42}, priority=9)
+        """
+        putting = cast("Any", self._client).queue(queue)
+        (key, body, to, flags, props, expires, _), how = putting._prepared(content, **options)
+        self._client._publisher.check_message(key, body, to)
+        self._open().add_message(to, flags, to, how, "", key, body, props, expires)
+
+    def publish(self, key: str, content: Content, **options: Unpack[PublishOptions]) -> None:
+        """Publish a message. It is persistent unless `persistent=False`.
+
+        Args:
+            key: The topic's key.
+            content: The content, as for `publish` of the client.
+            options: The options of `publish`, without `timeout`.
+
+        Raises:
+            BadKey, BadArgument, PublishRefused, MessageTooLarge: As for `publish`.
+
+        Example:
+            tx.publish("orders/42", "done")
+        """
+        given: PublishOptions = {"persistent": True, **options}
+        key, body, domain, flags, props, expires, xml = self._client._prepared(key, content, **given)
+        check_domain_free(domain)
+        self._client._publisher.check_message(key, body)
+        self._open().add_message(domain, flags, "", (), xml, key, body, props, expires)
+
+    def send(self, destination: str, content: Content, **options: Unpack[SendOptions]) -> None:
+        """Send a message to a client or session. It is persistent unless `persistent=False`.
+
+        Args:
+            destination: The client or session. An address is refused, as services are outside of the mesh's
+                stores.
+            content: The content, as for `publish`.
+            options: The options of `send`, without `timeout` and `delivery`.
+
+        Raises:
+            BadName, BadArgument, PublishRefused, MessageTooLarge: As for `send`.
+
+        Example:
+            tx.send("/client/joe", b"ok")
+        """
+        if is_address(destination) or options.get("delivery") is not None:
+            what = "A transaction sends messages to clients and sessions, and to all sessions of a client."
+            raise BadArgument(what, hint="Put a message into a queue, or send it outside of the transaction.")
+        given: SendOptions = {"persistent": True, **options}
+        letter = cast("Any", self._client)._letter(destination, content, **given)
+        key, body, domain, flags, props, expires, xml = letter.message
+        check_domain_free(domain)
+        self._client._publisher.check_message(key, body, letter.to)
+        self._open().add_message(domain, flags, letter.to, (), xml, key, body, props, expires)
+
+    def _open(self) -> Operations:
+        if self._operations is None:
+            raise Closed("The transaction is not open.", hint="Use it inside its `async with` block.")
+        return self._operations
+
+    # --- begin and end ----------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        if self._operations is not None or self._results is not None:
+            raise Closed("The transaction was begun before.", hint="Create another one.")
+        core = self._client._now()
+        core.features.check_transactions()
+        self._operations = Operations(self._client._accumulator.max_content)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        operations, self._operations = self._open(), None
+        if kind is None:
+            await self._commit(operations)
+
+    async def _commit(self, operations: Operations) -> None:
+        if not operations.count:
+            self._results = []
+            return
+        handed: list[OpenCommit] = []
+        try:
+            answers, settled = await self._client._within(self._timeout, self._answered, operations, handed)
+        except MeshTimeout as error:
+            if not handed:
+                raise
+            what = f"The transaction was not answered within {self._timeout:g} s: {error.what}"
+            raise InDoubt(what, hint="It may still be committed. Look before repeating it.") from None
+        except TransactionRefused as error:
+            self._leaving.clear()  # the job can be settled again
+            _, settled = operations.settles()
+            error.operation = operations.operation_of(error.operation, settled)
+            raise
+        finally:
+            for taking in self._leaving if handed else ():
+                self._client._core.queues.end_consumption(taking)
+        self._results = [self._published(operations, answers, at) for at in range(len(operations.messages))]
+
+    async def _answered(
+        self, operations: Operations, handed: list[OpenCommit]
+    ) -> tuple[list[Answer], list[int]]:
+        client = self._client
+        while not client._now().commits.has_room:
+            await client._change()
+        core = client._now()
+        core.features.check_transactions()
+        operations.check_jobs(core.line.handshake.node)
+        settles, settled = operations.settles()
+        it = core.commits.hand_over(settles, operations.held(), operations.envelopes(core.stream))
+        handed.append(it)
+        client._shell.hurry()
+        return await it.promise, settled
+
+    def _published(self, operations: Operations, answers: list[Answer], message: int) -> Published:
+        envelope, index = operations.place_of(operations.messages[message])
+        answer = answers[envelope]
+        name = message_id(self._client._stream, answer.domain, answer.first + index)
+        return Published(answer.state, name, answer.matched, answer.text)  # type: ignore[arg-type]
+
+
+class Transacting(Posting):
+    """The client's call for transactions."""
+
+    def transaction(self, *, timeout: float = TIMEOUT) -> Transaction:
+        """Return a transaction; `timeout` is in seconds.
+
+        Raises:
+            TransactionRefused: Nothing has happened.
+            InDoubt: All may have happened, or nothing.
+
+        Example:
+            async with m.transaction() as tx:
+                tx.ack(job)
+                tx.put("invoices", invoice)
+        """
+        return Transaction(self, seconds("timeout", timeout))

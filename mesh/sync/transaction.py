@@ -1,0 +1,134 @@
+"""Transactions without an event loop.
+
+Generated from mesh/features/transactions/client/transaction.py: change that, and type
+`tools/generate_sync`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from mesh.client.content import Content
+from mesh.client.options import PublishOptions, PutOptions, SendOptions
+from mesh.features.transactions.client.transaction import TIMEOUT
+from mesh.sync.connected import Connected
+from mesh.sync.transactions import ThreadTransaction
+from mesh.values import Published
+
+
+class Transaction(ThreadTransaction):
+    """Settlements and messages that the node accepts all together when the block ends, or refuses all.
+
+    The operations do no I/O; bad arguments raise immediately. An exception in the block drops all of them.
+
+    Example:
+        with m.transaction() as tx:
+            tx.ack(job)
+            tx.put("invoices", invoice)
+            tx.publish("orders/42", "done")
+    """
+
+    @property
+    def results(self) -> list[Published]:
+        """The answers to the messages, in the order of the calls. Raises: Closed before the commit."""
+        return self._aio.results
+
+    def ack(self, job: Any) -> None:
+        """Acknowledge a delivery of a queue.
+
+        Args:
+            job: The delivery.
+
+        Raises:
+            LocalError: The message was settled before (SETTLED), or another job of the transaction was
+                delivered by another node (TWO_NODES).
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: `job` is no delivery of this client.
+            MessageTooLarge: The transaction has too many operations.
+
+        Example:
+            tx.ack(job)
+        """
+        return self._aio.ack(job)
+
+    def nack(self, job: Any, *, delay: float = 0.0) -> None:
+        """Return a delivery to its queue, to be delivered again, as `Delivery.nack` does.
+
+        Args:
+            job: The delivery.
+            delay: Seconds until the redelivery, at least. Default: 0.
+
+        Raises:
+            LocalError, LeaseOver, BadArgument, MessageTooLarge: As for `ack`.
+
+        Example:
+            tx.nack(job, delay=5)
+        """
+        return self._aio.nack(job, delay=delay)
+
+    def put(self, queue: str, content: Content, **options: Unpack[PutOptions]) -> None:
+        """Put a message into a queue.
+
+        Args:
+            queue: The name of the queue.
+            content: The content, as for `publish`.
+            options: The options of `Queue.put`, without `timeout`.
+
+        Raises:
+            BadName, BadArgument, MessageTooLarge: As for `Queue.put`.
+
+        Example:
+            tx.put("invoices", {"order": 42}, priority=9)
+        """
+        return self._aio.put(queue, content, **options)
+
+    def publish(self, key: str, content: Content, **options: Unpack[PublishOptions]) -> None:
+        """Publish a message. It is persistent unless `persistent=False`.
+
+        Args:
+            key: The topic's key.
+            content: The content, as for `publish` of the client.
+            options: The options of `publish`, without `timeout`.
+
+        Raises:
+            BadKey, BadArgument, PublishRefused, MessageTooLarge: As for `publish`.
+
+        Example:
+            tx.publish("orders/42", "done")
+        """
+        return self._aio.publish(key, content, **options)
+
+    def send(self, destination: str, content: Content, **options: Unpack[SendOptions]) -> None:
+        """Send a message to a client or session. It is persistent unless `persistent=False`.
+
+        Args:
+            destination: The client or session. An address is refused, as services are outside of the mesh's
+                stores.
+            content: The content, as for `publish`.
+            options: The options of `send`, without `timeout` and `delivery`.
+
+        Raises:
+            BadName, BadArgument, PublishRefused, MessageTooLarge: As for `send`.
+
+        Example:
+            tx.send("/client/joe", b"ok")
+        """
+        return self._aio.send(destination, content, **options)
+
+
+class Transacting(Connected):
+    """The client's call for transactions."""
+
+    def transaction(self, *, timeout: float = TIMEOUT) -> Transaction:
+        """Return a transaction; `timeout` is in seconds.
+
+        Raises:
+            TransactionRefused: Nothing has happened.
+            InDoubt: All may have happened, or nothing.
+
+        Example:
+            with m.transaction() as tx:
+                tx.ack(job)
+                tx.put("invoices", invoice)
+        """
+        return Transaction(self._client, self._thread, self._aio.transaction(timeout=timeout))

@@ -1,0 +1,35 @@
+"""The hand-written part of transactions: they begin and end in the client's thread."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from mesh.features.transactions.client import transaction
+from mesh.sync.thread import LoopThread
+
+
+class ThreadTransaction:
+    """Settlements and messages that the node accepts all together when the block ends, or refuses all.
+
+    The operations do no I/O; bad arguments raise immediately. An exception in the block drops all of them.
+
+    Example:
+        with m.transaction() as tx:
+            tx.ack(job)
+            tx.put("invoices", invoice)
+            tx.publish("orders/42", "done")
+    """
+
+    def __init__(self, client: object, thread: LoopThread, made: transaction.Transaction) -> None:
+        self._client = client  # keeps the client open
+        self._thread, self._aio = thread, made
+
+    def __enter__(self) -> Self:
+        self._thread.run(self._aio.__aenter__)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.run(self._aio.__aexit__, kind, error, trace)
