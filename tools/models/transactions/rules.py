@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from mesh.features.transactions.model.rules import Verdict, commit_verdict
+
 # --- phases of a transaction at its node --------------------------------------------------------------------
 
 IDLE = ""  # not begun, or over
@@ -27,15 +29,6 @@ REFUSING = "refuse"  # the refusal is being written
 NO_ROW = ""
 COMMITTED, REFUSED = "committed", "refused"  # outcomes
 DECIDED = "decided"  # row of the main store; the other one is PREPARED
-
-
-class Verdict(Enum):
-    """The verdict of a node about a COMMIT, or about a question for its outcome."""
-
-    REPEAT = "answer the durable outcome again"
-    AWAIT = "answer later: the transaction is under way"
-    REFUSE = "write a refusal, then answer it"
-    RUN = "run the transaction"
 
 
 class Recovery(Enum):
@@ -60,18 +53,9 @@ class InboxVerdict(Enum):
 # --- transactions -------------------------------------------------------------------------------------------
 
 
-def commit_verdict(outcome: str, is_under_way: bool, has_deliveries: bool) -> Verdict:
-    """Return the verdict about a COMMIT. `has_deliveries`: its session has all deliveries that it settles."""
-    if is_under_way:
-        return Verdict.AWAIT
-    if outcome:
-        return Verdict.REPEAT
-    return Verdict.RUN if has_deliveries else Verdict.REFUSE
-
-
 def question_verdict(outcome: str, is_under_way: bool) -> Verdict:
     """Return the verdict about a question: it decides, so a later copy of the COMMIT is refused."""
-    return commit_verdict(outcome, is_under_way, has_deliveries=False)
+    return commit_verdict(outcome, is_under_way, may_run=False)
 
 
 def is_delivery_held(phase: str) -> bool:

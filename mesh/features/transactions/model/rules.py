@@ -19,11 +19,11 @@ class Verdict(Enum):
     RUN = "run the transaction"
 
 
-def commit_verdict(has_outcome: bool, is_under_way: bool, may_run: bool) -> Verdict:
-    """Return the verdict about a COMMIT. `may_run`: its plan has found no reason for a refusal."""
+def commit_verdict(outcome: object, is_under_way: bool, may_run: bool) -> Verdict:
+    """Return the verdict about a COMMIT; a false `outcome` is none. `may_run`: nothing forbids it yet."""
     if is_under_way:
         return Verdict.AWAIT
-    if has_outcome:
+    if outcome:
         return Verdict.REPEAT
     return Verdict.RUN if may_run else Verdict.REFUSE
 

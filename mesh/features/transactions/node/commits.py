@@ -90,7 +90,7 @@ class Commits(Component):
         under_way, low = self._open.get((stream, number)), self._rows.low(stream)
         self._rows.raise_low(stream, command.low)
         outcome = self._rows.find(stream, number)
-        verdict = commit_verdict(outcome is not None, under_way is not None, may_run=not refusals)
+        verdict = commit_verdict(outcome, under_way is not None, may_run=not refusals)
         if under_way is not None:
             under_way.request = command.request
         elif is_expired(number, low):

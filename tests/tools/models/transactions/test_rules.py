@@ -2,16 +2,17 @@
 
 from typing import Any
 
+from mesh.features.transactions.model.rules import Verdict, commit_verdict
 from tests.each import each
 from tools.models.transactions import rules
-from tools.models.transactions.rules import InboxVerdict, Recovery, Verdict
+from tools.models.transactions.rules import InboxVerdict, Recovery
 
 CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
-    (rules.commit_verdict, ("", False, True), Verdict.RUN),
-    (rules.commit_verdict, ("", False, False), Verdict.REFUSE),
-    (rules.commit_verdict, ("", True, True), Verdict.AWAIT),
-    (rules.commit_verdict, (rules.REFUSED, False, True), Verdict.REPEAT),
-    (rules.commit_verdict, (rules.COMMITTED, True, True), Verdict.AWAIT),  # not visible everywhere
+    (commit_verdict, ("", False, True), Verdict.RUN),
+    (commit_verdict, ("", False, False), Verdict.REFUSE),
+    (commit_verdict, ("", True, True), Verdict.AWAIT),
+    (commit_verdict, (rules.REFUSED, False, True), Verdict.REPEAT),
+    (commit_verdict, (rules.COMMITTED, True, True), Verdict.AWAIT),  # not visible everywhere
     (rules.question_verdict, ("", False), Verdict.REFUSE),
     (rules.question_verdict, (rules.COMMITTED, False), Verdict.REPEAT),
     (rules.question_verdict, ("", True), Verdict.AWAIT),
@@ -78,4 +79,4 @@ def test_each_rule_decides_by_its_arguments_alone(case: tuple[Any, tuple[Any, ..
 
 def test_each_rule_has_an_example() -> None:
     public = {name for name, one in vars(rules).items() if getattr(one, "__module__", "") == rules.__name__}
-    assert public - {rule.__name__ for rule, _, _ in CASES} == {"Verdict", "Recovery", "InboxVerdict"}
+    assert public - {rule.__name__ for rule, _, _ in CASES} == {"Recovery", "InboxVerdict"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.features.transactions.model.rules import Verdict, commit_verdict
 from tools.models.planting import Mistake
 from tools.models.transactions.branch import client, disk, model, node
 from tools.models.transactions.branch.node import COMMANDS, ROW_WRITERS, continued, on_question
@@ -37,8 +38,6 @@ from tools.models.transactions.rules import (
     REFUSED,
     REFUSING,
     Recovery,
-    Verdict,
-    commit_verdict,
     is_delivery_held,
     recovery,
 )
@@ -93,8 +92,8 @@ def on_part(limits: Limits, state: State) -> State:
     return state._replace(visible=state.visible | limits.message_store)
 
 
-def verdict_without_deliveries(outcome: str, is_under_way: bool, has_deliveries: bool) -> Verdict:
-    return commit_verdict(outcome, is_under_way, has_deliveries=True)
+def verdict_without_deliveries(outcome: str, is_under_way: bool, may_run: bool) -> Verdict:
+    return commit_verdict(outcome, is_under_way, may_run=True)
 
 
 ONE_STORE_MISTAKES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mesh.features.transactions.model.rules import Verdict, commit_verdict
 from tools.models.transactions.branch.state import (
     ACKS,
     ASK,
@@ -38,8 +39,6 @@ from tools.models.transactions.rules import (
     PREPARING,
     REFUSING,
     Recovery,
-    Verdict,
-    commit_verdict,
     question_verdict,
     recovery,
     stream_waits,
@@ -55,7 +54,7 @@ def receive(limits: Limits, state: State, command: str) -> State:
 
 def on_commit(limits: Limits, state: State) -> State:
     """Plan the transaction and begin with its jobs, unless its outcome is known or will be."""
-    verdict = commit_verdict(state.outcome, state.phase != IDLE, has_deliveries=not state.is_taken)
+    verdict = commit_verdict(state.outcome, state.phase != IDLE, may_run=not state.is_taken)
     if verdict is Verdict.REPEAT:
         return state._replace(answer=state.outcome)
     if verdict is Verdict.REFUSE:

@@ -7,11 +7,14 @@ from msgspec import structs
 
 from mesh.kernel.context.conn import MONITOR
 from mesh.names import SENDS
+from mesh.wire import commands as c
 from mesh.wire.commands import Query
 from mesh.wire.envelope import PERSISTENT
 from tests.mesh.features.queues.node.worker import a_node
 from tests.mesh.features.transactions.node.clerk import Clerk
+from tests.mesh.kernel.masters import cluster
 from tests.simulated_client import client_of
+from tests.simulation import SimNetwork
 
 
 def with_job(*contents: bytes, flags: int = PERSISTENT, **terms: object) -> Clerk:
@@ -268,3 +271,64 @@ def test_messages_for_addresses_are_refused() -> None:
     e = structs.replace(joe.message("", b"1", flags=0, domain=SENDS), to="svc", keys=("",))
     assert joe.code([joe.ack(1)], e) == "BAD_ARGUMENT"
     assert joe.info("jobs")["out"] == 1
+
+
+FAST = "sqlite:///fast"
+
+
+def with_stores() -> Clerk:
+    """Return a client with a delivery of `jobs`; `jobs` and `next` are in a store of their own."""
+    joe = Clerk(SimNetwork().node("a", stores=(("jobs", FAST), ("next", FAST))), "joe")
+    for name in ("jobs", "next", "other"):
+        joe.declare(name)
+    joe.take("jobs")
+    joe.put("jobs", b"1")
+    joe.net.until(lambda: joe.contents() == [b"1"])
+    return joe
+
+
+def test_work_between_queues_of_one_store_is_one_commit_there() -> None:
+    joe = with_stores()
+    a = joe.node
+    before = a.disk.reach.commits
+    assert joe.code([joe.ack(1)], joe.envelope("next", b"2")) == ""
+    assert a.disk.reach.commits == before
+    a.kill()
+    a.restart()
+    joe.connect()
+    assert joe.code([joe.ack(1)], joe.envelope("next", b"2", first=1), count=1) == ""
+    assert (joe.info("jobs")["bytes"], joe.info("next")["ready"]) == (0, 1)
+
+
+def test_several_stores_are_refused() -> None:
+    joe = with_stores()
+    assert joe.code([joe.ack(1)], joe.envelope("other", b"2")) == "SEVERAL_STORES"
+    assert joe.code([], joe.envelope("next", b"2"), joe.message("a", b"1")) == "SEVERAL_STORES"
+    assert joe.code([joe.ack(1)], joe.envelope("next", b"2"), joe.message("a", b"1", flags=0)) == ""
+    assert (joe.info("jobs")["out"], joe.info("next")["ready"]) == (0, 1)
+
+
+def test_a_message_with_another_master_is_refused() -> None:
+    nodes = cluster("heron", "golan")
+    joe = Clerk(nodes["golan"], "joe")
+    joe.declare("jobs")
+    here, there = joe.message("a", b"1", domain="STOCK_EXCHANGE"), joe.message("a", b"2", domain="RUGBY_NEWS")
+    assert joe.code([], joe.envelope("jobs", b"3"), here, there) == "MASTER_ELSEWHERE"
+    assert joe.info("jobs")["ready"] == 0
+    again = joe.message("a", b"1", domain="STOCK_EXCHANGE")
+    assert joe.code([], joe.envelope("jobs", b"3"), again) == ""
+
+
+def test_an_outcome_outlives_the_session_unless_the_client_says_goodbye() -> None:
+    joe = with_job(b"1")
+    net, a = joe.net, joe.node
+    parts = [joe.ack(1)], joe.envelope("next", b"2")
+    assert joe.code(*parts) == ""
+    joe.vanish()
+    net.until(lambda: joe.stream not in a.core.parts.sessions.by_stream, 600.0)
+    joe.connect()
+    assert joe.code(*parts, count=1) == ""
+    assert joe.info("next")["ready"] == 1
+    joe.say(c.Bye("done"))
+    net.run(3.0)
+    assert a.disk.load().tables["done"] == {}
