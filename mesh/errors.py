@@ -1,4 +1,4 @@
-"""The exceptions of the mesh. This file imports nothing.
+"""The exceptions of the mesh.
 
 MeshError
  ├─ LocalError          the mesh does not allow this call, or not in the present state
@@ -24,7 +24,8 @@ MeshError
      └─ StoreFull
 """
 
-LONGEST_WORD, LONGEST_TEXT = 600, 6000  # characters of an error's text
+from mesh.shortening import shortened
+
 ONE_MESH = "If it should be in this mesh: `mesh token` here, `mesh join` there, then restart it."
 OTHER_SITE = "If it belongs to a linked site, this is expected: `mesh ls --sites`."
 
@@ -52,29 +53,6 @@ class MeshError(Exception):
     def __str__(self) -> str:
         hint = f" {self.hint}" if self.hint else ""
         return f"{self.what}{hint} [{self.code}]"
-
-
-def shown(value: object) -> str:
-    """Return `repr(value)`, shortened for an error text; the type's name if `repr` fails."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 40 else f"{text[:40]}..."
-
-
-def shortened(text: str) -> str:
-    """Return a text for display, with long words and the whole text shortened."""
-    if len(text) > LONGEST_WORD:
-        words = (_ends(word, LONGEST_WORD) for word in text.split(" "))
-        text = _ends(" ".join(words), LONGEST_TEXT)
-    return text
-
-
-def _ends(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"
 
 
 class LocalError(MeshError, code="LOCAL"):

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from mesh.errors import BadKey, BadName, shown
+from mesh.errors import BadKey, BadName
 from mesh.patterns import check_pattern, matches
+from mesh.shortening import shown
 from mesh.values import LONGEST_KEY, check_domain, check_key
 
 NAME = r"[A-Za-z0-9_.:-]{1,64}"

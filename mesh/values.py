@@ -8,7 +8,8 @@ from typing import Annotated, Literal, overload
 
 from msgspec import Meta, Struct
 
-from mesh.errors import BadKey, BadName, LocalError, shown
+from mesh.errors import BadKey, BadName, LocalError
+from mesh.shortening import shown
 
 LONGEST_KEY = 512  # characters
 LONGEST_DOMAIN = 256  # characters

@@ -25,17 +25,9 @@ from mesh.cli.process_one import leave_to_child
 from mesh.cli.streams import mend_streams
 from mesh.cli.verbs import AT_HOME, OPERATES, REMOVED, SECTIONS, VERBS, module_of
 from mesh.client import operating
-from mesh.errors import (
-    BadArgument,
-    CoreFailed,
-    KeysRefused,
-    MeshError,
-    MeshTimeout,
-    NodeNotFound,
-    Refused,
-    shortened,
-)
+from mesh.errors import BadArgument, CoreFailed, KeysRefused, MeshError, MeshTimeout, NodeNotFound, Refused
 from mesh.printable import harmless
+from mesh.shortening import shortened
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130

@@ -9,7 +9,8 @@ from numbers import Real
 from operator import index
 from typing import Any
 
-from mesh.errors import BadArgument, BadType, shown
+from mesh.errors import BadArgument, BadType
+from mesh.shortening import shown
 from mesh.values import check_text
 
 LONGEST_TEXT = 4096  # characters

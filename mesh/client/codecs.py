@@ -9,7 +9,8 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from mesh.errors import BadArgument, BadType, MeshError, shown
+from mesh.errors import BadArgument, BadType, MeshError
+from mesh.shortening import shown
 from mesh.values import check_text
 
 HEADER = "content-type"

@@ -6,9 +6,10 @@ from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.codecs import HEADER, Codec, encoded, media_type
-from mesh.errors import BadArgument, BadName, BadType, shown
+from mesh.errors import BadArgument, BadName, BadType
 from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, QUEUE, SessionName, check_asked, kind_of
+from mesh.shortening import shown
 from mesh.values import NO_HEADERS, Headers, check_text
 from mesh.wire.envelope import LOCAL_ONLY, NO_RELAY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 from mesh.client.message import Message
 from mesh.client.subscription import Subscription
-from mesh.errors import BadContent, BadQuery, BadType, shown
+from mesh.errors import BadContent, BadQuery, BadType
 from mesh.features.services.client.request import Request
 from mesh.printable import harmless
+from mesh.shortening import shown
 
 log = logging.getLogger("mesh.client")
 

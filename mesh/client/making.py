@@ -9,9 +9,10 @@ from typing import Any
 
 from mesh.client.codecs import Codec
 from mesh.client.content import as_content, check_destination, flags_of, own_properties
-from mesh.errors import BadArgument, BadName, shown
+from mesh.errors import BadArgument, BadName
 from mesh.names import SessionName, node_name
 from mesh.reserved import check_free
+from mesh.shortening import shown
 from mesh.values import Hop, check_domain, check_key
 from mesh.wire.envelope import ERASED, INITIAL, RETRACTED, Envelope
 

@@ -13,8 +13,9 @@ from mesh.client.options import PublishOptions, check_options
 from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
 from mesh.client.ruling import check_everywhere, put_setting
-from mesh.errors import BadArgument, BadQuery, PublishRefused, WouldBlock, shown
+from mesh.errors import BadArgument, BadQuery, PublishRefused, WouldBlock
 from mesh.reserved import node_at, ruled_node
+from mesh.shortening import shown
 from mesh.values import Published
 from mesh.wire.limits import ENVELOPE_MESSAGES
 

@@ -17,8 +17,9 @@ from mesh.client.like import shows_options
 from mesh.client.options import DeliveryMode, SendOptions, check_options
 from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
-from mesh.errors import BadArgument, NoHandlers, PublishRefused, shown
+from mesh.errors import BadArgument, NoHandlers, PublishRefused
 from mesh.names import OTHERS, SENDS, SessionName
+from mesh.shortening import shown
 from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY, ONE_SESSION
 

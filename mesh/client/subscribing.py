@@ -17,12 +17,13 @@ from mesh.client.options import DurableOptions, SubscribeOptions
 from mesh.client.posting import Posting
 from mesh.client.reading import reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
-from mesh.errors import BadArgument, shown
+from mesh.errors import BadArgument
 from mesh.features.queues.client.consumer import Consumer
 from mesh.features.queues.client.durable import durable_of_client
 from mesh.names import check_durable
 from mesh.routing.overflow import Overflow
 from mesh.routing.overflow import overflow as overflow_policy
+from mesh.shortening import shown
 from mesh.wire import commands as c
 from mesh.wire.calls import AskDurableRemove
 from mesh.wire.limits import HISTORY_MESSAGES, QUEUE_CREDIT

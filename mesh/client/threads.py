@@ -8,7 +8,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from mesh.errors import BadType, shown
+from mesh.errors import BadType
+from mesh.shortening import shown
 
 
 async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

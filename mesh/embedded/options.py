@@ -11,7 +11,8 @@ from mesh.config import Config, load, settings
 from mesh.config.loading import IN_PROGRAM
 from mesh.config.source import ConfigFile
 from mesh.config_store import MEMORY
-from mesh.errors import BadArgument, BadType, shown
+from mesh.errors import BadArgument, BadType
+from mesh.shortening import shown
 from mesh.values import check_path
 
 BY = "mesh.node()"

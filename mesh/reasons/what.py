@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from mesh.errors import BadArgument, shown
+from mesh.errors import BadArgument
 from mesh.names import SessionName, check_asked, check_taken, node_name
+from mesh.shortening import shown
 from mesh.values import check_domain, check_key, parse_message_id
 
 KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mesh.errors import BadQuery, shown
+from mesh.errors import BadQuery
+from mesh.shortening import shown
 
 
 class Overflow(StrEnum):

@@ -11,13 +11,14 @@ from typing import TypeVar
 
 import msgspec
 
-from mesh.errors import BadName, DataDirRefused, KeysRefused, shown
+from mesh.errors import BadName, DataDirRefused, KeysRefused
 from mesh.local.private import private_directory, read_private, refused, sync_directory, write_private
 from mesh.names import node_name
 from mesh.printable import typed
 from mesh.security.derive import RELAY, ROLES, SECRET_BYTES, SERVER, derived
 from mesh.security.keys import KEY_BYTES, unz85
 from mesh.security.signing import curve_pair
+from mesh.shortening import shown
 
 _LONGEST = 4096  # bytes of a key file
 _LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of the secret, and of keys in Z85

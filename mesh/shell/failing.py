@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import traceback
 
-from mesh.errors import CoreFailed, shown
+from mesh.errors import CoreFailed
+from mesh.shortening import shown
 
 log = logging.getLogger("mesh.node")
 HINT = "Acknowledged messages are on disk. Restart the node, and report this with the traceback in its log."

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from mesh.config import Config, load
 from mesh.config.source import ConfigFile, parsed, read_file
-from mesh.errors import BadArgument, BadConfig, BadName, shown
+from mesh.errors import BadArgument, BadConfig, BadName
 from mesh.names import node_name
 from mesh.printable import count
+from mesh.shortening import shown
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MOST = 26  # nodes, which share one loop

@@ -15,7 +15,8 @@ from mesh.client.like import shows_options
 from mesh.client.message import Message
 from mesh.client.oneloop import running_loop, wrong_loop
 from mesh.client.options import ConnectOptions
-from mesh.errors import BadArgument, Closed, MeshTimeout, shown
+from mesh.errors import BadArgument, Closed, MeshTimeout
+from mesh.shortening import shown
 from mesh.testing import arguments
 from mesh.testing.arguments import Rules
 from mesh.testing.client import MemoryClient, no_node

@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from mesh.errors import LONGEST_TEXT, LONGEST_WORD, BadName, MeshError, RemoteError, shortened
+from mesh.errors import BadName, MeshError, RemoteError
+from mesh.shortening import LONGEST_TEXT, LONGEST_WORD, shortened
 
 
 @pytest.mark.parametrize("text", ["", "there is no 'x'", "x" * LONGEST_WORD, "a b " * 500])

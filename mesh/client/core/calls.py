@@ -14,7 +14,8 @@ from msgspec import Struct
 from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.refusals import of_reply
-from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
+from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError
+from mesh.shortening import shown
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple, get_args
 
 from mesh.client.options import FailBackPolicy
-from mesh.errors import BadArgument, shown
+from mesh.errors import BadArgument
+from mesh.shortening import shown
 
 POLICIES: tuple[str, ...] = get_args(FailBackPolicy)
 UP = 60.0  # s that the preferred node must be up

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mesh.errors import BadQuery, BadType, BadXPath, shown
+from mesh.errors import BadQuery, BadType, BadXPath
 from mesh.mapping.xpath import LONGEST
 from mesh.patterns import check_meant, check_pattern
 from mesh.routing.subscriptions import check_query
+from mesh.shortening import shown
 from mesh.values import check_domain, check_key, check_text
 from mesh.wire import commands as c
 from mesh.wire.limits import XPATH

@@ -14,8 +14,9 @@ from itertools import islice
 
 from msgspec import structs
 
-from mesh.errors import BadName, MeshError, shown
+from mesh.errors import BadName, MeshError
 from mesh.names import OTHERS, SessionName, check_address, check_taken, is_node_name, node_name
+from mesh.shortening import shown
 from mesh.values import check_text
 from mesh.wire.calls.topics import LONGEST_PLACE
 from mesh.wire.replies import Sighting

@@ -146,11 +146,7 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ),
         ("keys = ['k']\nhistory = 1001", 2, "must be a whole number of at most 1000"),
         ("keys = ['k']\nhistory = 5.0", 2, "must be a whole number, not a decimal number"),
-        (
-            "keys = ['k']\nmin_nodes = 0",
-            2,
-            "min_nodes = 0 is invalid: it must be a whole number of at least",
-        ),
+        ("keys = ['k']\nmin_nodes = 0", 2, "min_nodes = 0 is invalid: it must be a whole number of at least"),
         ("keys = ['k']\nmin_nodes = 4097", 2, "must be a whole number of at most 4096"),
         ("keys = ['k']\nmin_nodes = 2.5", 2, "must be a whole number, not a decimal number"),
         ("cache_ttl = 5", 0, "[[nodes.a.master]] has no condition"),

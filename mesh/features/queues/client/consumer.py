@@ -12,10 +12,11 @@ from mesh.client.message import T
 from mesh.client.oneloop import check_loop
 from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
-from mesh.errors import BadType, Closed, shown
+from mesh.errors import BadType, Closed
 from mesh.features.queues.client.core.queue_consumption import QueueConsumption
 from mesh.features.queues.client.delivery import Deliveries, Delivery, made_of
 from mesh.features.queues.client.delivery_settling import DeliverySettling, SettlingClient, kept
+from mesh.shortening import shown
 
 R = TypeVar("R")
 

@@ -12,8 +12,9 @@ from mesh.client.arguments import seconds
 from mesh.client.core.delivered_envelope import ACK, SAID, DeliveredEnvelope, Some
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.reading import WHATEVER, ContentReader
-from mesh.errors import BadArgument, shown
+from mesh.errors import BadArgument
 from mesh.features.queues.client.delivery_settling import DeliverySettling
+from mesh.shortening import shown
 from mesh.values import check_text
 from mesh.wire.commands import EXTEND, NACK, REJECT
 from mesh.wire.limits import REASON

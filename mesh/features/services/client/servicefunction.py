@@ -11,10 +11,11 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mesh.client.threads import in_thread
-from mesh.errors import BadContent, MeshError, RequestFailed, shown
+from mesh.errors import BadContent, MeshError, RequestFailed
 from mesh.features.services.client.request import Request
 from mesh.features.services.client.service import Service, settled
 from mesh.features.services.client.signature import Arguments, ReadArguments, is_async
+from mesh.shortening import shown
 from mesh.wire.properties import LONGEST_CODE
 
 if TYPE_CHECKING:

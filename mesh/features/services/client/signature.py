@@ -14,8 +14,9 @@ from msgspec import UNSET, UnsetType
 from mesh.client.codecs import KNOWN, Codec
 from mesh.client.message import Message
 from mesh.client.reading import WHATEVER, bad_content, reader_of
-from mesh.errors import BadType, shown
+from mesh.errors import BadType
 from mesh.features.services.client.request import Request, read_by
+from mesh.shortening import shown
 
 Arguments = tuple[list[Any], dict[str, Any]]
 ReadArguments = Callable[[Request[Any]], Arguments]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct
 
-from mesh.errors import BadKey, BadName, LocalError, RemoteError, shown
+from mesh.errors import BadKey, BadName, LocalError, RemoteError
 from mesh.features.spaces.model.space import Kind
+from mesh.shortening import shown
 from mesh.values import check_domain, check_key
 from mesh.wire.calls.spaces import LONGEST_SPACE, LONGEST_SPACE_KEY
 from mesh.wire.codec import pack, reader

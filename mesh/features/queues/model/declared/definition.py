@@ -12,9 +12,10 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mesh.errors import BadArgument, LocalError, shown
+from mesh.errors import BadArgument, LocalError
 from mesh.names import PUTS, node_name, queue_of
 from mesh.patterns import SYSTEM
+from mesh.shortening import shown
 from mesh.values import check_key
 from mesh.wire.codec import pack, unpack
 from mesh.wire.limits import KIB

@@ -17,8 +17,9 @@ from mesh.client.core.client_context import Alarm, ClientContext
 from mesh.client.core.delivered_envelope import as_ranges
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.message import Message
-from mesh.errors import MeshError, RemoteError, shown
+from mesh.errors import MeshError, RemoteError
 from mesh.names import SENDS, address_text
+from mesh.shortening import shown
 from mesh.wire.commands import Consume, Settle
 from mesh.wire.envelope import REPLY, REQUEST, Envelope
 from mesh.wire.frames import body_frames
