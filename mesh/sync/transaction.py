@@ -120,11 +120,15 @@ class Transacting(Connected):
     """The client's call for transactions."""
 
     def transaction(self, *, timeout: float = TIMEOUT) -> Transaction:
-        """Return a transaction; `timeout` is in seconds.
+        """Return a transaction: what is done in its block happens all together, or not at all.
+
+        Args:
+            timeout: Seconds until a missing answer raises InDoubt.
 
         Raises:
-            TransactionRefused: Nothing has happened.
-            InDoubt: All may have happened, or nothing.
+            BadArgument: The timeout is invalid.
+            TransactionRefused: At the end of the block: nothing has happened.
+            InDoubt: At the end of the block: all may have happened, or nothing.
 
         Example:
             with m.transaction() as tx:
