@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import replace
 
 from msgspec import Struct
 
-from mesh.mapping.backups import masters_of
-from mesh.mapping.decision import Claim, Decision, NodesView, forward, here, refuse, wait
+from mesh.mapping.backups import counting, masters_of
+from mesh.mapping.decision import Claim, Decision, Kind, NodesView, forward, here, refuse, wait
 
 # State of a route's end: all masters reachable, some of several, or none.
 ALIVE, BEHIND, AWAY = range(3)
@@ -96,6 +97,24 @@ def if_enough(me: str, claims: Iterable[Claim], view: NodesView, decision: Decis
     if alive >= least:
         return decision
     return wait(f"{decision.why}, but {alive:,} of at least {least:,} nodes are reachable")
+
+
+def stand_in(
+    me: str,
+    claims: Sequence[Claim],
+    view: NodesView,
+    visited: Collection[str],
+    of: Hashable,
+    domain: str,
+    is_copy: bool,
+) -> Decision:
+    """Return the decision of `divide` if some claims are those of backups."""
+    counted, masters = counting(me, claims, view)
+    decision = divide(me, counted, view, visited, of, domain, is_copy)
+    if not masters:
+        return decision
+    why = f"{counted[0].by}, because {', '.join(masters)} cannot be reached"
+    return replace(decision, why=why, stands_for=masters if decision.kind is Kind.HERE else ())
 
 
 def circle(me: str, node: str, visited: Collection[str]) -> Decision:

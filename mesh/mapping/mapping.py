@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import replace
 from itertools import chain
 
 from mesh.mapping.backups import all_masters, counting, holders_of, masters_of
-from mesh.mapping.choice import Together, choose, circle, divide, if_enough, parents_of
+from mesh.mapping.choice import Together, choose, circle, divide, if_enough, parents_of, stand_in
 from mesh.mapping.claims import Claims, FilterResults
 from mesh.mapping.decision import Claim, Decision, Kind, NodesView, Sources, Use, forward, here, refuse, wait
 from mesh.mapping.filter_input import FilterInput
@@ -96,26 +95,10 @@ class Mapping:
         is_copy: bool,
     ) -> Decision:
         if self.has_backups and any(claim.is_backup for claim in claims):
-            return self._backed(claims, view, visited, of, domain, is_copy)
+            return stand_in(self.me, claims, view, visited, of, domain, is_copy)
         if self.has_several:
             return divide(self.me, claims, view, visited, of, domain, is_copy)
         return choose(self.me, claims, view, visited, of, domain)
-
-    def _backed(
-        self,
-        claims: Sequence[Claim],
-        view: NodesView,
-        visited: Collection[str],
-        of: Hashable,
-        domain: str,
-        is_copy: bool,
-    ) -> Decision:
-        counted, masters = counting(self.me, claims, view)
-        decision = divide(self.me, counted, view, visited, of, domain, is_copy)
-        if not masters:
-            return decision
-        why = f"{counted[0].by}, because {', '.join(masters)} cannot be reached"
-        return replace(decision, why=why, stands_for=masters if decision.kind is Kind.HERE else ())
 
     def address(
         self,

@@ -147,9 +147,8 @@ class ClientCore:
         self.departing.cancel()
         self.subscriptions.send_ack()
         gone = why or Closed("The client is closed.")
-        self.services.end_all(gone)
-        self.queues.end_all(gone)
-        self.watches.end_all(gone)
+        for served in (self.services, self.queues, self.watches):
+            served.end_all(gone)
         self.requests.close(gone)
         self.commits.close(gone)
         self.publisher.fail_all(gone)
@@ -188,8 +187,7 @@ class ClientCore:
         if was[0] and was != self._node:
             where = f" in the site {site}" if site else ""
             how = "the session was resumed" if resumed else "the subscriptions began anew"
-            text = f"from {was[0]} to {line.home}{where}: {how}"
-            self.context.do(Report("session_moved", text, resumed))
+            self.context.do(Report("session_moved", f"from {was[0]} to {line.home}{where}: {how}", resumed))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
         """Fail the requests that the node may have lost, and everything that it does not support.

@@ -84,12 +84,7 @@ def command() -> None:
 @click.option(
     "--history", type=int, metavar="N", help="Keep the latest N messages of each topic. Default: 1."
 )
-@click.option(
-    "--min-nodes",
-    type=int,
-    metavar="N",
-    help="Let NODE accept messages only while it reaches N nodes, itself included. Default: 1.",
-)
+@click.option("--min-nodes", type=int, metavar="N", help="Accept messages only while N nodes are reachable.")
 @click.option(
     "--cache-ttl",
     type=options.FiniteNumber(min=0, max=LONGEST_CACHED),

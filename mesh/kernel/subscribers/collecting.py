@@ -40,8 +40,7 @@ from mesh.wire.replies import Collected, ReplyValue
 
 AGAIN, LATER = 1.0, 30.0  # s until a failed, or a refused question is repeated
 POLL = 1.0  # s until a home behind a relay is asked again
-WITHIN = 5.0  # s for a page
-RUN = 8  # bytes of the id of a run
+WITHIN, RUN = 5.0, 8  # s for a page, and bytes of the id of a run
 
 
 class Collecting(Component):

@@ -39,8 +39,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT, VISITS
 from mesh.wire.replies import Late, Opened
 
-ALL = 2**32 - 1  # all delivery tags
-OVER = "LEASE_OVER"
+ALL, OVER = 2**32 - 1, "LEASE_OVER"  # all delivery tags, and the code of a late settlement
 
 
 class ConsumerTable(Component):
@@ -107,8 +106,7 @@ class ConsumerTable(Component):
         key = feed_key(session.stream, number)
         taker = QueueConsumer(key, session.text, self._epoch, command.credit, selector, lease)
         taker.is_paused = True
-        can_move = VISITS in conn.speaks and bool(self._others)
-        taker.grace = grace(can_move, lease)
+        taker.grace = grace(can_move := VISITS in conn.speaks and bool(self._others), lease)
         here, elsewhere = split_held(command.held, command.held_at, self._context.me.uuid)
         if number in ours:
             session.outlet.drop_slices(ours[number][1])
