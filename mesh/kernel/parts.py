@@ -54,6 +54,7 @@ from mesh.kernel.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.kernel.subscribers.publishing import Publishing
 from mesh.kernel.subscribers.refill_source import RefillSource
 from mesh.kernel.subscribers.refilling import Refilling
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.remote_inboxes import RemoteInboxes
 from mesh.kernel.subscribers.resume_source import ResumeSource
 from mesh.kernel.subscribers.resuming import Resuming
@@ -105,15 +106,16 @@ class Parts(Foundation):
             context, disk, router, n, demand, questions, arrivals.received_positions
         )
         inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
-        remote_inboxes = RemoteInboxes(context, disk, self.peers, nodes, questions, inboxes)
+        calls = self.relayed_calls = RelayedCalls(context, n, nodes, questions)
+        remote_inboxes = RemoteInboxes(context, disk, self.peers, questions, calls, inboxes)
         first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
         strata = self.strata = LiveStrata(context, mapping, n, nodes)
         refills = RefillSource(context, disk, router, nodes, questions, strata, self.peers)
         refilling = self.refilling = Refilling(
             context, disk, mapping, n, nodes, questions, demand, strata, arrivals, settling.resumed
         )
-        resumable = ResumeSource(context, disk, self.peers, sessions)
-        logs = MasterLogs(context, n, questions, resumable)
+        resumable = ResumeSource(context, disk, self.peers, demand, sessions, calls)
+        logs = MasterLogs(context, n, calls, resumable)
         resuming = self.resuming = Resuming(context, demand, logs, settling.resumed)
         collecting = Collecting(context, n, nodes, questions, inboxes)
         subscribing = self.subscribing = SubscriberFeeds(
@@ -132,7 +134,7 @@ class Parts(Foundation):
         self.joint = JointAcceptance(context, router)
         self.joint_routes = JointRoutes(context, mapping, forwarder.routing)
         clients = self.clients = Clients(context, router, nodes, publishing, subscribing, sessions)
-        visiting = self.visiting = Visiting(context, disk, n, questions, clients, resuming)
+        visiting = self.visiting = Visiting(context, disk, n, calls, clients, resuming)
         holdings = Holdings(context, sessions, clients.cut_off_largest)
         audience = Audience(nodes, questions.slow)
         presence = self.presence = Presence(context, n, nodes, audience)
@@ -161,8 +163,9 @@ class Parts(Foundation):
         # Lower packages first. Components that repeat questions follow those that know the nodes to ask.
         context.face.fill(
             (
-                context.events, disks, resumable, refills, n, n.acquaintances, self.meeting, self.censuses,
-                router, nodes.whereabouts, self.ways, self.recall, gossiping, Clocks(context, n), node_topics,
+                context.events, disks, calls, resumable, refills, n, n.acquaintances, self.meeting,
+                self.censuses, router, nodes.whereabouts, self.ways, self.recall, gossiping,
+                Clocks(context, n), node_topics,
                 vouching, demand, lookup, forwarder.shipping, provisional, forwarder,
                 sessions, sender_check, visiting, links, wanted,
                 inboxes, remote_inboxes, collecting, last_values, finder, routes, first, resuming,

@@ -49,7 +49,7 @@ class InterestSync(Component):
         named = self._named = QuerySources(mapping, nodes, neighbours)
         self.row, self.sources, self.targets = named.row, named.sources, named.targets
         self.is_relayed, self.is_way = named.is_relayed, named.is_way
-        self.possible_masters = named.possible_masters
+        self.possible_masters, self.hops_of = named.possible_masters, named.hops_of
         self.stands_for, self.is_reachable = named.stands_for, named.is_reachable
         self._nodes = nodes
         self._neighbours = neighbours

@@ -102,6 +102,11 @@ class QuerySources:
         named = set(sources.hops)
         return {uuid for uuid, peer in self._neighbours.peers.items() if peer.node.name in named}
 
+    def hops_of(self, query: Query) -> list[bytes]:
+        """Return the uuids of the nodes that the rules name for a query; () if all nodes are asked."""
+        named = self._with_beside(self.sources(query), query).hops
+        return [peer.node.uuid for name in named if (peer := self._nodes.named(name)) is not None]
+
     def is_relayed(self, query: Query) -> bool:
         """Return whether this node also fetches messages of other masters for the query."""
         return bool(self._with_beside(self.sources(query), query).hops)

@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from mesh.errors import LocalError
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.neighbours import Neighbours
-from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.kernel.routes.peer_calls import PeerReply
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.resume_source import Pages, ResumeSource
 from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import RESUMED, VISITS
+from mesh.wire.limits import RESUMED
 from mesh.wire.replies import Resumed, ResumedPage
 
 WITHIN = 10.0  # s for a page
@@ -40,12 +41,12 @@ class MasterLogs:
     """Asks masters for pages of their logs."""
 
     def __init__(
-        self, context: NodeContext, neighbours: Neighbours, questions: PeerCalls, source: ResumeSource
+        self, context: NodeContext, neighbours: Neighbours, calls: RelayedCalls, source: ResumeSource
     ) -> None:
         self._me = context.me.uuid
         self._out = context.out
         self._neighbours = neighbours
-        self._questions = questions
+        self._calls = calls
         self._source = source
         self._gathered: dict[tuple[bytes, bytes, int], Gathered] = {}  # by master, and key and attach number
 
@@ -65,12 +66,9 @@ class MasterLogs:
     def ask(self, master: bytes, head: AskResume, row: ResumeRow, then: OnPage) -> bool:
         """Ask a master about a subscription at the end of this event, and call `then` with the answer.
 
-        `head` is the question without rows. Return False if the master is not linked now.
+        `head` is the question without rows. Return False if the master is to be asked at its login.
         """
-        peer = self._neighbours.peers.get(master)
-        if master != self._me and (peer is None or peer.data is None):
-            if peer is not None:
-                self._neighbours.review_login(peer)
+        if master != self._me and not self._calls.can_ask(master):
             return False
         key = master, head.certificate.key, head.certificate.attach
         gathered = self._gathered.setdefault(key, Gathered(master, head))
@@ -88,28 +86,17 @@ class MasterLogs:
 
     def _send(self, master: bytes, ask: AskResume, receivers: list[OnPage]) -> None:
         came = partial(_share_out, receivers)
-        peer = self._neighbours.peers.get(master)
-        if master == self._me:
-            try:
-                self._source.resume(ask, master, came)
-            except LocalError as error:
-                came(error)
-        elif peer is None:
-            came(None)
-        elif VISITS not in peer.speaks:
-            came(LocalError("The node runs an earlier release.", code="UNKNOWN_VERB"))
-        else:
-            reply = partial(_on_replies, master, came)
-            self._questions.ask_all([peer], ask, Resumed, reply, WITHIN, is_patient=True)
+        if master != self._me:
+            if not self._calls.ask(master, ask, Resumed, partial(_on_reply, came), WITHIN):
+                came(None)
+            return
+        try:
+            self._source.resume(ask, master, came)
+        except LocalError as error:
+            came(error)
 
 
-def _on_replies(
-    master: bytes,
-    came: Callable[[Pages | LocalError | None], None],
-    replies: Replies[Resumed],
-    missing: list[str],
-) -> None:
-    reply = replies.get(master)
+def _on_reply(came: Callable[[Pages | LocalError | None], None], reply: PeerReply[Resumed] | None) -> None:
     if reply is None:
         came(None)
     elif reply.code:

@@ -33,8 +33,8 @@ class Pulls:
     """The open pulls of this node.
 
     `resumed` maps the sources of resumed envelopes to their handlers. `advanced` is called with the feed of a
-    subscription after each page, and after the end of a pull. The fact ResumeChanged is published when a
-    master confirms, and when a pull ends.
+    subscription after each page, and after the end of a pull, and `found` with further masters. The fact
+    ResumeChanged is published when a master confirms, and when a pull ends.
     """
 
     def __init__(
@@ -43,11 +43,13 @@ class Pulls:
         logs: MasterLogs,
         resumed: dict[bytes, Callable[[StoredEnvelope], None]],
         advanced: Callable[[Feed], None],
+        found: Callable[[Session, Feed, list[bytes]], None],
     ) -> None:
         self._context = context
         self._logs = logs
         self._resumed = resumed
         self._advanced = advanced
+        self._found = found
         self._of_feed: dict[Feed, dict[bytes, Pull]] = {}  # by master
         self._pulls: dict[Pull, None] = {}
         self._per_master = Counter[bytes]()
@@ -198,6 +200,7 @@ class Pulls:
             drop_up_to(pull.feed, pull.master, value.end)
         for position, envelope in zip(value.positions, envelopes, strict=True):
             self._offer(pull, position, envelope)
+        self._found(pull.session, pull.feed, value.masters)
         if pull.is_complete:
             bring_back(pull.feed, pull.master, self._context.clock.now)
         if pull.is_complete and is_first and not envelopes:

@@ -5,16 +5,13 @@
 # Law 3: a session whose node is not linked counts as disconnected, and is forgotten after `linger` seconds.
 #        Until then, persistent messages wait for it.
 #        If that node asks through relays, the session is connected until SILENCE seconds after a question.
-# Law 4: a question that a relay passes on counts only if the node that asked first is not linked.
-# Law 5: the name of a session belongs to its stream while the session is at another node, also after a
+# Law 4: the name of a session belongs to its stream while the session is at another node, also after a
 #        restart of this node: until `linger` seconds after it, or until that node does not know the session.
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-
-from msgspec.structs import replace
 
 from mesh.errors import LocalError, NotConnected, RemoteError
 from mesh.kernel.context.component import Beginning, Component
@@ -24,7 +21,6 @@ from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedIn, LoggedOut
 from mesh.kernel.peers.peer import Peer
-from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.facts import (
@@ -35,16 +31,16 @@ from mesh.kernel.subscribers.facts import (
     SessionMoved,
 )
 from mesh.kernel.subscribers.inboxes import Inboxes
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.remote_readers import RemoteReader
 from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.kernel.subscribers.visit_rows import away_key, away_sessions, put_row
 from mesh.names import SessionName
 from mesh.routing.log import position_key
 from mesh.wire.calls import AskCollect, AskNotify
-from mesh.wire.limits import HOPS
 from mesh.wire.replies import Collected, ReplyValue
 
-WITHIN = 5.0  # s for the reply to a notice, and to a relayed question
+WITHIN = 5.0  # s for the reply to a notice
 SILENCE = 10.0  # s
 RESTORED = b""  # run of a session that has not reported since the start of this node
 
@@ -57,15 +53,15 @@ class RemoteInboxes(Component):
         context: NodeContext,
         disk: Disk,
         peers: dict[bytes, Peer],
-        nodes: Nodes,
         questions: PeerCalls,
+        calls: RelayedCalls,
         inboxes: Inboxes,
     ) -> None:
         self._context = context
         self._disk = disk
         self._peers = peers
-        self._nodes = nodes
         self._questions = questions
+        self._calls = calls
         self._inboxes = inboxes
         self._readers = inboxes.remote
 
@@ -109,16 +105,11 @@ class RemoteInboxes(Component):
 
     def _on_collect(self, asked: IncomingCall[AskCollect]) -> None:
         """Return the next messages, and drop those that the client has processed. Raises: LocalError."""
-        ask, node = asked.ask, asked.who.node.uuid
-        if ask.visited:
-            first, node = self._peers.get(ask.certificate.node), ask.certificate.node
-            if first is not None and first.data is not None:
-                what = f"{self._context.me.name} is linked with the node that asked first."
-                raise LocalError(what, code="FORGED_VISIT")
+        ask, node = asked.ask, self._calls.first_asker(asked)
         check_certificate(self._context, ask.certificate, node)
         name = SessionName.parse(ask.certificate.session)
         if name.node != self._context.me.name:
-            self._pass_on(asked, name.node or "")
+            self._calls.pass_on(asked, name.node or "", Collected)
             return
         reader = self._readers.find(name)
         if reader is None or (reader.node, reader.run) != (node, ask.run):
@@ -137,28 +128,6 @@ class RemoteInboxes(Component):
         self._settle(reader, ask)
         self._update(reader, ask)
         self._reply(asked, reader)
-
-    # --- relays -----------------------------------------------------------------------------------------
-
-    def _pass_on(self, asked: IncomingCall[AskCollect], home: str) -> None:
-        """Ask the next hop to the home, and return its reply. Raises: LocalError without a route."""
-        ask, me = asked.ask, self._context.me.name
-        peer = self._nodes.next_hop(home)
-        if peer is None or me in ask.visited or len(ask.visited) >= HOPS:
-            raise LocalError(f"{me} has no route to {home}.", code="UNKNOWN_NODE")
-        further = replace(ask, visited=[*ask.visited, me])
-        came = partial(self._on_passed, asked, peer.node.uuid)
-        self._questions.ask_all([peer], further, Collected, came, min(ask.within, WITHIN), is_patient=True)
-
-    def _on_passed(
-        self, asked: IncomingCall[AskCollect], uuid: bytes, replies: Replies[Collected], _: list[str]
-    ) -> None:
-        reply = replies.get(uuid)
-        if reply is None or reply.code:
-            code = reply.code if reply is not None else "UNKNOWN_NODE"
-            asked.fail(LocalError("The next hop did not return the messages.", code=code))
-        else:
-            asked.reply(reply.value, [self._context.relayed(envelope) for envelope, _ in reply.found])
 
     # --- the home ---------------------------------------------------------------------------------------
 

@@ -7,23 +7,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from mesh.errors import LocalError, MeshError
+from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact
-from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
+from mesh.kernel.context.incoming_call import IncomingCall, Verb
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.facts import SubscriptionsKnown
 from mesh.kernel.subscribers.log_scan import LogScan, Page, PageSet
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.resume_pins import Pin, ResumePins
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.operations import Put
+from mesh.routing.feed import Feed
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.calls import AskResume, ResumeRow
@@ -33,6 +36,7 @@ from mesh.wire.replies import Resumed, ResumedPage
 
 KEPT = 3600.0  # s after which an unused pin ends
 PINS = 100_000  # pinned subscriptions
+FURTHER = 64  # nodes named in one page
 
 Pages = tuple[Resumed, list[Envelope]]
 OnPages = Callable[[Pages | LocalError], None]
@@ -59,12 +63,20 @@ class ResumeSource(Component):
     """Component that answers `resume`: what this node's log has for a subscription that moved."""
 
     def __init__(
-        self, context: NodeContext, disk: Disk, peers: dict[bytes, Peer], sessions: Sessions
+        self,
+        context: NodeContext,
+        disk: Disk,
+        peers: dict[bytes, Peer],
+        demand: InterestSync,
+        sessions: Sessions,
+        calls: RelayedCalls,
     ) -> None:
         self._context = context
         self._disk = disk
         self._peers = peers
+        self._demand = demand
         self._sessions = sessions
+        self._calls = calls
         self._pins = ResumePins(disk)
         self._scan = LogScan(context.out, disk)  # of the pages without an XPath
 
@@ -77,7 +89,7 @@ class ResumeSource(Component):
         return self._disk.shelf.live > 0
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskResume, self._on_resume),)
+        return (self._calls.answer(AskResume, Resumed, self._on_resume),)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(SubscriptionsKnown, self._on_subscriptions),)
@@ -99,16 +111,14 @@ class ResumeSource(Component):
         self._disk.shelf.drop_unpinned()
         self._pins.end_unused(self._context.clock.now - KEPT)
 
-    def _on_resume(self, asked: IncomingCall[AskResume]) -> None:
-        ask, uuid = asked.ask, asked.who.node.uuid
-
+    def _on_resume(self, asked: IncomingCall[AskResume], node: bytes) -> None:
         def send(pages: Pages | LocalError) -> None:
             if isinstance(pages, LocalError):
                 asked.fail(pages)
             else:
                 asked.reply(*pages)
 
-        self.resume(ask, uuid, send)
+        self.resume(asked.ask, node, send)
 
     def resume(self, ask: AskResume, node: bytes, then: OnPages) -> None:
         """Answer a question of the node with this id, which may be this node. Raises: LocalError."""
@@ -163,16 +173,23 @@ class ResumeSource(Component):
         """
         pin = self._pins.find(ask.certificate.stream, row.subscription)
         found = [pin.first if pin is not None else last + 1, last + 1]
+        for feed in self._former_feeds(ask, row):
+            if row.query in feed.queries:
+                found.append(max(feed.queries[row.query], 1))
+        return min(found)
+
+    def _former_feeds(self, ask: AskResume, row: ResumeRow) -> Iterator[Feed]:
+        """Yield the feeds of former nodes. One that has asked nothing here may be behind any other node."""
+        others = {uuid: peer.begun.feed for uuid, peer in self._peers.items() if peer.begun is not None}
         for uuid in ask.former:
             if uuid == self._context.me.uuid:
                 session = self._sessions.by_stream.get(ask.certificate.stream)
-                feed = session.feeds.get(row.subscription) if session is not None else None
+                if session is not None and row.subscription in session.feeds:
+                    yield session.feeds[row.subscription]
+            elif uuid in others and others[uuid].queries:
+                yield others[uuid]
             else:
-                peer = self._peers.get(uuid)
-                feed = peer.begun.feed if peer is not None and peer.begun is not None else None
-            if feed is not None and row.query in feed.queries:
-                found.append(max(feed.queries[row.query], 1))
-        return min(found)
+                yield from others.values()
 
     # --- pages ------------------------------------------------------------------------------------------
 
@@ -208,13 +225,20 @@ class ResumeSource(Component):
         pages = [
             ResumedPage(code=page)
             if isinstance(page, str)
-            else ResumedPage(end=page.end, next=page.at, positions=page.positions)
-            for page in answering.pages
+            else ResumedPage(
+                end=page.end, next=page.at, positions=page.positions, masters=self._further(answering, row)
+            )
+            for row, page in zip(answering.ask.rows, answering.pages, strict=True)
         ]
         found = [
             envelope for page in answering.pages if isinstance(page, Page) for envelope in page.envelopes
         ]
         answering.then((Resumed(pages=pages), found))
+
+    def _further(self, answering: Answering, row: ResumeRow) -> list[bytes]:
+        """Return the next hops for a query if another node asks for the first page."""
+        is_first = not (row.end or answering.is_own)
+        return self._demand.hops_of(row.query)[:FURTHER] if is_first else []
 
 
 def pinned_range(at: int, following: int, first_owed: Callable[[int], int]) -> tuple[int, int]:

@@ -38,7 +38,11 @@ class Arrival:
 
     head: AskResume  # of each question about a subscription
     expected: set[int]
-    masters: set[bytes] = field(default_factory=set)  # of all its subscriptions
+    asked: dict[int, set[bytes]] = field(default_factory=dict)  # masters by subscription
+
+    @property
+    def masters(self) -> set[bytes]:
+        return set().union(*self.asked.values())
 
 
 class Resuming(Component):
@@ -58,7 +62,7 @@ class Resuming(Component):
         self._context = context
         self._demand = demand
         self._logs = logs
-        self._pulls = Pulls(context, logs, resumed, self._check_waiting)
+        self._pulls = Pulls(context, logs, resumed, self._check_waiting, self._add_masters)
         self._arrivals: dict[bytes, Arrival] = {}  # by stream
         self._waiting: dict[Feed, tuple[float, Callable[[], None]]] = {}  # deadline, in order; what follows
 
@@ -113,20 +117,24 @@ class Resuming(Component):
         for master in filter(self._logs.may_have, masters):
             row = ResumeRow(number, query, since.get(master, 0))
             self._pulls.add_pull(session, feed, master, arrival.head, row)
-        arrival.masters.update(masters)
+        arrival.asked[number] = set(masters)
         return True
 
     def add_masters(self, session: Session, masters: Collection[bytes]) -> None:
         """Resume the subscriptions of a session from further masters, which a former node has named."""
-        arrival = self._arrivals.get(session.stream)
+        for feed in [feed for feed in session.feeds.values() if feed.queries]:
+            self._add_masters(session, feed, masters)
+
+    def _add_masters(self, session: Session, feed: Feed, masters: Collection[bytes]) -> None:
+        arrival, number = self._arrivals.get(session.stream), subscription_of(feed)
         if arrival is None:
             return
-        for feed in [feed for feed in session.feeds.values() if feed.queries]:
-            known = {pull.master for pull in self._pulls.of_feed(feed)}
-            for master in dict.fromkeys(master for master in masters if master not in known):
-                row = ResumeRow(subscription_of(feed), next(iter(feed.queries)))
-                self._pulls.start_pull(self._pulls.add_pull(session, feed, master, arrival.head, row))
-                arrival.masters.add(master)
+        asked = arrival.asked.setdefault(number, set())
+        found = [master for master in dict.fromkeys(masters) if master not in asked]
+        for master in found[: MASTERS - len(asked)]:
+            asked.add(master)
+            row = ResumeRow(number, next(iter(feed.queries)))
+            self._pulls.start_pull(self._pulls.add_pull(session, feed, master, arrival.head, row))
 
     def masters_of(self, session: Session) -> set[bytes]:
         """Return the masters from which the subscriptions of a session may get messages."""

@@ -21,6 +21,7 @@ class Visit:
     received: dict[bytes, Counts]  # by node: items of each subscription that the client has
     reported: set[bytes] = field(default_factory=set)  # former nodes whose gap is known
     asking: set[bytes] = field(default_factory=set)  # former nodes with an open question
+    informed: set[bytes] = field(default_factory=set)  # former nodes that have answered
     again_at: float = 0.0
     call: IncomingCall[AskAttach] | None = None  # answered when all are released
 

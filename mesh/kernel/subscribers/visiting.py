@@ -23,7 +23,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedIn, PeerLost
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
-from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.kernel.routes.peer_calls import PeerReply
 from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.facts import (
@@ -33,6 +33,7 @@ from mesh.kernel.subscribers.facts import (
     SessionClosed,
     SessionMoved,
 )
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.kernel.subscribers.session_refusals import copied
@@ -44,7 +45,6 @@ from mesh.routing.log import position_key
 from mesh.routing.visits import Standing
 from mesh.wire.calls import AskAttach, AskRelease
 from mesh.wire.commands import Certificate, Moved
-from mesh.wire.limits import VISITS
 from mesh.wire.replies import ReplyValue, SessionReleased
 
 AGAIN = 1.0  # s until a failed release is repeated
@@ -59,14 +59,14 @@ class Visiting(Component):
         context: NodeContext,
         disk: Disk,
         neighbours: Neighbours,
-        questions: PeerCalls,
+        calls: RelayedCalls,
         clients: Clients,
         resuming: Resuming,
     ) -> None:
         self._context = context
         self._disk = disk
         self._neighbours = neighbours
-        self._questions = questions
+        self._calls = calls
         self._clients = clients
         self._resuming = resuming
         self._visits: dict[bytes, Visit] = {}  # by stream
@@ -87,7 +87,7 @@ class Visiting(Component):
         return (answer(AskAttach, self._on_attach, Right.READ),)
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRelease, self._on_release),)
+        return (self._calls.answer(AskRelease, SessionReleased, self._on_release),)
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (on_command(Moved, lambda conn, peer, command, _: self._on_moved(peer, command)),)
@@ -174,37 +174,41 @@ class Visiting(Component):
                 self._release_former(visit.session.stream)
 
     def _release_former(self, stream: bytes) -> None:
-        """Release the former nodes of a visiting session for the masters that have confirmed."""
+        """Release the former nodes of a visiting session for the masters that have confirmed.
+
+        A node that is reached through others gets a first question at once, as it receives no MOVED.
+        """
         visit = self._visits.get(stream)
         if visit is None:
             return
         confirmed, is_all = self._resuming.confirmed(stream)
+        is_due = self._context.clock.now >= visit.again_at
         for uuid, released in list(visit.former.items()):
             peer = self._neighbours.peers.get(uuid)
             if peer is not None and not peer.alive:
                 self._report_lost(visit, uuid)
-            if uuid in visit.asking or self._context.clock.now < visit.again_at:
+            if uuid in visit.asking or not is_due:
                 continue
-            if peer is None or peer.data is None or VISITS not in peer.speaks:
-                continue
-            if is_all or confirmed - released:
-                masters = sorted(confirmed)
-                visit.asking.add(uuid)
-                received = visit.received.get(uuid, [])
-                ask = AskRelease(
-                    certificate=visit.certificate, masters=masters, is_last=is_all, received=received
-                )
-                came = partial(self._on_released, visit, uuid, masters)
-                self._questions.ask_all([peer], ask, SessionReleased, came, WITHIN, is_patient=True)
+            is_news = is_all or confirmed - released
+            if is_news or (uuid not in visit.informed and self._calls.is_relayed(uuid)):
+                self._ask_release(visit, uuid, sorted(confirmed), is_all)
         if is_all and not visit.former:
             self._end(visit)
 
+    def _ask_release(self, visit: Visit, uuid: bytes, masters: list[bytes], is_all: bool) -> None:
+        visit.asking.add(uuid)
+        received = visit.received.get(uuid, [])
+        ask = AskRelease(certificate=visit.certificate, masters=masters, is_last=is_all, received=received)
+        came = partial(self._on_released, visit, uuid, masters)
+        if not self._calls.ask(uuid, ask, SessionReleased, came, WITHIN):
+            visit.asking.discard(uuid)  # asked at its login
+
     def _on_released(
-        self, visit: Visit, uuid: bytes, masters: list[bytes], replies: Replies[SessionReleased], _: list[str]
+        self, visit: Visit, uuid: bytes, masters: list[bytes], reply: PeerReply[SessionReleased] | None
     ) -> None:
         visit.asking.discard(uuid)
-        reply = replies.get(uuid)
         if reply is not None and not reply.code:
+            visit.informed.add(uuid)
             visit.report_gaps(uuid, reply.value.dropped)
         if reply is not None and reply.value.is_closed and not reply.code:
             visit.former.pop(uuid, None)
@@ -212,7 +216,8 @@ class Visiting(Component):
             return
         if reply is not None and not reply.code:
             visit.former[uuid].update(masters)
-            self._resuming.add_masters(visit.session, reply.value.left)
+            if self._resuming.has_arrived(visit.session.stream):
+                self._resuming.add_masters(visit.session, reply.value.left)
         visit.again_at = self._context.clock.now + AGAIN
         self._context.clock.wake(visit.again_at)
 
@@ -271,10 +276,10 @@ class Visiting(Component):
         if session.conn is not None:
             self._context.end_connection(session.conn)
 
-    def _on_release(self, asked: IncomingCall[AskRelease]) -> None:
+    def _on_release(self, asked: IncomingCall[AskRelease], node: bytes) -> None:
         """Settle the messages of the masters that the new node names, held for a session that left."""
         ask, certificate = asked.ask, asked.ask.certificate
-        check_certificate(self._context, certificate, asked.who.node.uuid)
+        check_certificate(self._context, certificate, node)
         self._leave(certificate)
         session = self._clients.sessions.get(certificate.stream)
         left, dropped = list[bytes](), []

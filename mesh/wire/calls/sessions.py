@@ -40,6 +40,18 @@ class AskAttach(Ask, frozen=True, kw_only=True):
     received: Annotated[list[Counts], Meta(max_length=8)] = []
 
 
+class AskOfVisit(Carried, frozen=True, kw_only=True):
+    """A question of the node that a session visits. Nodes that are not its target pass it on.
+
+    Attributes:
+        certificate: Proof that the session is at the node that asked first.
+        target: Id of the node that answers. Empty: the receiver.
+    """
+
+    certificate: Certificate
+    target: Annotated[bytes, Meta(max_length=16)] = b""
+
+
 class ResumeRow(Struct, frozen=True, array_like=True):
     """The question about one subscription in `resume`.
 
@@ -59,14 +71,13 @@ class ResumeRow(Struct, frozen=True, array_like=True):
     done: int = 0
 
 
-class AskResume(Ask, frozen=True, kw_only=True):
+class AskResume(AskOfVisit, frozen=True, kw_only=True):
     """Return messages of the log for subscriptions of a session that moved to the asking node.
 
     The first question about a subscription pins the log: its messages from `at` up to the last position stay
     until they are settled, even if this node or the asking one restarts.
 
     Attributes:
-        certificate: Proof that the session is at the asking node.
         former: Ids of the nodes at which the session was; the asking node may be one. If `at` of a first
             question is 0, messages begin where this node owes one of them the query.
         rows: For each subscription an array: its number, its query, the position `at` at which the page
@@ -76,7 +87,6 @@ class AskResume(Ask, frozen=True, kw_only=True):
     """
 
     verb = "resume"
-    certificate: Certificate
     former: Nodes = []
     rows: Annotated[list[ResumeRow], Meta(max_length=RESUMED)] = []
 
@@ -105,14 +115,13 @@ class AskRefill(Carried, frozen=True, kw_only=True):
     former: bytes = b""
 
 
-class AskRelease(Ask, frozen=True, kw_only=True):
+class AskRelease(AskOfVisit, frozen=True, kw_only=True):
     """Release a session that has moved from the receiver to another node.
 
     The receiver settles the messages of the given masters that it holds for the session. Those masters have
     pinned their logs.
 
     Attributes:
-        certificate: Proof that the session is at the asking node.
         masters: Ids of the masters; none with `is_last`: the session has no subscriptions at the asking node.
         is_last: Whether these are all masters: the session ends at the receiver, unless it holds messages of
             others.
@@ -120,19 +129,17 @@ class AskRelease(Ask, frozen=True, kw_only=True):
     """
 
     verb = "release"
-    certificate: Certificate
     masters: Annotated[list[Uuid], Meta(max_length=4200)] = []
     is_last: bool = False
     received: Counts = []
 
 
-class AskHold(Ask, frozen=True, kw_only=True):
+class AskHold(AskOfVisit, frozen=True, kw_only=True):
     """Keep the deliveries of a session that moved to the asking node, which settles them from now on.
 
     The reply has the epoch for `settle`. The asking node repeats the question after each login.
 
     Attributes:
-        certificate: Proof that the session is at the asking node.
         subscription: Number of the consumer.
         queue: Name of the queue.
         lease: As in CONSUME.
@@ -141,7 +148,6 @@ class AskHold(Ask, frozen=True, kw_only=True):
     """
 
     verb = "hold"
-    certificate: Certificate
     subscription: U32
     queue: QueueName
     lease: U32 = 0
@@ -149,11 +155,12 @@ class AskHold(Ask, frozen=True, kw_only=True):
     begun: U32 = 0
 
 
-class AskSettle(Ask, frozen=True, kw_only=True):
+class AskSettle(AskOfVisit, frozen=True, kw_only=True):
     """Settle deliveries of a session that moved to the asking node; answered when the outcome is on disk.
 
+    A question that settles nothing, every 5 s through a relay, reports that the consumer is still there.
+
     Attributes:
-        stream: Stream id of the session.
         subscription: Number of the consumer.
         epoch: Epoch, from the reply to `hold`.
         done: As in SETTLE.
@@ -161,7 +168,6 @@ class AskSettle(Ask, frozen=True, kw_only=True):
     """
 
     verb = "settle"
-    stream: Uuid
     subscription: U32
     epoch: Natural
     done: Annotated[list[U32], Meta(max_length=2 * QUEUE_CREDIT)] = []

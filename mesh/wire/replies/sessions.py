@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from mesh.wire.replies.topics import Values
 from mesh.wire.replies.value import ReplyValue
@@ -16,12 +18,14 @@ class ResumedPage(Struct, frozen=True, kw_only=True):
         next: Position at which the next page begins. Above `end`: there is none.
         positions: Position of each envelope.
         code: Code of a refusal. Empty: none.
+        masters: In the first page: ids of further nodes that may have messages for the query.
     """
 
     end: int = 0
     next: int = 0
     positions: list[int] = []
     code: str = ""
+    masters: Annotated[list[bytes], Meta(max_length=64)] = []
 
 
 class Resumed(ReplyValue, frozen=True, kw_only=True):

@@ -18,9 +18,9 @@ def watch(parts: Parts, tell: Tell) -> None:
     close, on_release = clients.close, visiting._on_release
     released = set[bytes]()  # streams in a release
 
-    def releases(asked: IncomingCall[AskRelease]) -> None:
+    def releases(asked: IncomingCall[AskRelease], node: bytes) -> None:
         released.add(asked.ask.certificate.stream)
-        on_release(asked)
+        on_release(asked, node)
         released.clear()
 
     def closes(session: Session) -> None:

@@ -39,7 +39,7 @@ class QueueParts(FeatureParts):
         queues = self.queues = Queues(
             context, RowsOf(context, disks), k.memory, dying, self, neighbours.peers, forwarder.put_in_queue
         )
-        claims = RemoteClaims(context, neighbours, questions)
+        claims = RemoteClaims(context, k.relayed_calls)
         taking = self.taking = ConsumerTable(context, queues, claims, neighbours.peers)
         moving = self.moving = Moving(context, neighbours.peers, queues)
         arriving = self.arriving = Arriving(context, queues)
@@ -56,7 +56,7 @@ class QueueParts(FeatureParts):
             self.durables,
             taking,
             claims,
-            ClaimedDeliveries(context, queues, neighbours.peers),
+            ClaimedDeliveries(context, queues, neighbours.peers, k.relayed_calls),
             HeldDeliveries(context, queues, taking),
             stocks,
             balancing,

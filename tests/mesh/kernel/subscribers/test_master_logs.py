@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mesh.errors import LocalError
 from mesh.kernel.routes.peer_calls import PeerReply
 from mesh.kernel.subscribers.master_logs import Answer, MasterLogs, answers_of
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.commands import Certificate, Query
 from mesh.wire.limits import RESUMED, VISITS
@@ -36,7 +37,10 @@ class Stage:
         self.peer: Any = Mock(speaks={VISITS})
         self.out, self.calls, self.answers = context.out, Mock(), list[Answer]()
         self.source: Any = Mock()
-        self.logs = MasterLogs(context, Mock(peers={HERON: self.peer}), self.calls, self.source)
+        self.nodes: Any = Mock(is_open=True)
+        neighbours: Any = Mock(peers={HERON: self.peer})
+        relayed = RelayedCalls(context, neighbours, self.nodes, self.calls)
+        self.logs = MasterLogs(context, neighbours, relayed, self.source)
 
     def ask(self, *numbers: int, head: AskResume = JOE, master: bytes = HERON) -> Stage:
         for number in numbers:
@@ -115,6 +119,20 @@ def test_a_master_that_is_not_linked_is_dialed_instead() -> None:
     assert not it.logs.ask(HERON, JOE, row(1), it.answers.append)
     assert not it.logs.ask(b"unknown", JOE, row(1), it.answers.append)
     assert (it.end_event(), it.logs._neighbours.review_login.call_count) == ([], 1)  # type: ignore[attr-defined]
+
+
+def test_a_master_that_must_not_be_linked_is_asked_through_its_next_hop_alike() -> None:
+    it, ibis = Stage(), Mock()
+    it.peer.data, it.nodes.is_named.return_value, it.nodes.next_hop.return_value = None, False, ibis
+    asked = it.ask(1, 2).end_event()
+    assert [(ask.target, len(ask.rows)) for ask in asked] == [(HERON, 2)]
+    assert it.calls.ask_all.call_args.args[0] == [ibis]
+
+
+def test_a_master_that_logs_out_before_the_end_of_the_event_gives_no_answer() -> None:
+    it = Stage().ask(1, 2)
+    it.peer.data = None
+    assert (it.end_event(), it.answers) == ([], [None, None])
 
 
 def test_the_log_of_this_node_is_asked_alike() -> None:

@@ -37,7 +37,14 @@ class Stage:
         self.ends = Ends()
         self.ends.feed.connect(0.0)
         self.session: Any = Mock(stream=STREAM, text="client/joe", outlet=b"o")
-        self.pulls = Pulls(self.context, self.logs, self.resumed, self.advanced.append)
+        self.found: list[bytes] = []  # further masters
+        self.pulls = Pulls(
+            self.context,
+            self.logs,
+            self.resumed,
+            self.advanced.append,
+            lambda *found: self.found.extend(found[2]),
+        )
         self.pull = self.pulls.add_pull(self.session, self.ends.feed, HERON, HEAD, FIRST)
         self.pulls.start_pull(self.pull)
 
@@ -168,3 +175,9 @@ def test_a_subscription_that_ends_names_the_masters_that_may_have_pinned_their_l
     assert (it.pulls.drop_feed(it.ends.feed), it.is_over) == ([HERON], True)
     it.page(7, 6)
     assert (it.pulls.drop_feed(it.ends.feed), len(it.questions)) == ([], 1)
+
+
+def test_further_masters_that_a_page_names_are_reported() -> None:
+    stage = Stage()
+    stage.answer((ResumedPage(end=9, next=10, masters=[b"f" * 16]), []))
+    assert stage.found == [b"f" * 16]

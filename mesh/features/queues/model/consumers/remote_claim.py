@@ -83,7 +83,7 @@ class RemoteClaim:
         elif self._waiting:
             self._sent = self._take_waiting()
             self.asked = AskSettle(
-                stream=certificate.stream,
+                certificate=certificate,
                 subscription=self._about[0],
                 epoch=self._epoch,
                 done=self._ends(tag for each in self._sent for tag in each.done),
@@ -94,6 +94,13 @@ class RemoteClaim:
                     for first, last in self._runs(tags)
                 ],
             )
+        return self.asked
+
+    def touch(self, certificate: Certificate) -> AskSettle | None:
+        """Return a question that settles nothing and is then open, or `None` if there is no need for one."""
+        if self.asked is not None or not self.is_granted or not self.left:
+            return None
+        self.asked = AskSettle(certificate=certificate, subscription=self._about[0], epoch=self._epoch)
         return self.asked
 
     def leave(self, certificate: Certificate, begun: int) -> AskHold:

@@ -4,7 +4,7 @@
 #   consumer that the session had here.
 # Law 2: a claim and a settlement are answered when they are on disk.
 # Law 3: a consumer whose node is disconnected, or does not claim again after a login, keeps its messages for
-#   the grace period.
+#   the grace period. A node that asks through others is connected until SILENCE seconds after a question.
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ from mesh.features.queues.node.keeping.settlement import settle
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
-from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
+from mesh.kernel.context.incoming_call import IncomingCall, Verb
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedIn
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.certificates import check_certificate
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.session import feed_key
 from mesh.routing.visits import Standing, compare
 from mesh.wire.calls import AskHold, AskSettle
 from mesh.wire.counts import check_held
 from mesh.wire.replies import DeliveriesHeld, Settlements
+
+SILENCE = 10.0  # s
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +44,7 @@ class Claimed:
     queue: QueueSink
     taker: QueueConsumer
     node: bytes  # uuid of the node that settles for the session
+    asked_at: float  # time of its last question through other nodes; 0: it is linked
     until: float = inf  # end of its grace period, while that node is disconnected
 
     @property
@@ -52,8 +56,11 @@ class Claimed:
 class ClaimedDeliveries(Component):
     """Component that answers `hold` and `settle` of the nodes where sessions are now."""
 
-    def __init__(self, context: NodeContext, queues: Queues, peers: Mapping[bytes, Peer]) -> None:
+    def __init__(
+        self, context: NodeContext, queues: Queues, peers: Mapping[bytes, Peer], calls: RelayedCalls
+    ) -> None:
         self._context = context
+        self._calls = calls
         self._peers = peers
         self._queues = queues
         self._all: dict[bytes, Claimed] = {}  # by the key of the consumer
@@ -63,12 +70,15 @@ class ClaimedDeliveries(Component):
         return (on_fact(LoggedIn, lambda fact: self._on_login(fact.peer.node.uuid)),)
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return answer(AskHold, self._on_hold), answer(AskSettle, self._on_settle)
+        return (
+            self._calls.answer(AskHold, DeliveriesHeld, self._on_hold),
+            self._calls.answer(AskSettle, Settlements, self._on_settle),
+        )
 
     # --- claims -----------------------------------------------------------------------------------------
 
-    def _on_hold(self, asked: IncomingCall[AskHold]) -> None:
-        ask, certificate, node = asked.ask, asked.ask.certificate, asked.who.node.uuid
+    def _on_hold(self, asked: IncomingCall[AskHold], node: bytes) -> None:
+        ask, certificate = asked.ask, asked.ask.certificate
         try:
             check_held(ask.held)
         except ValueError as error:
@@ -89,7 +99,7 @@ class ClaimedDeliveries(Component):
         taker.is_paused = taker.is_elsewhere = True
         taker.grace = grace(True, lease)
         void = queue.add_consumer(taker, ask.held)
-        self._all[key] = Claimed(queue, taker, node)
+        self._all[key] = Claimed(queue, taker, node, self._context.clock.now if ask.visited else 0.0)
         opened = DeliveriesHeld(epoch=taker.epoch, lost=[n for run in void for n in run])
         now = ConsumerRow(certificate.session, size, certificate.attach)
         queue.rows.takes(queue.name, key, now, partial(_answer, asked, opened))
@@ -125,9 +135,11 @@ class ClaimedDeliveries(Component):
         """Forget replaced consumers, and begin the grace period of consumers with a disconnected node."""
         for key in [key for key, claimed in self._all.items() if not claimed.is_current]:
             del self._all[key]
+        silent = self._context.clock.now - SILENCE
         for claimed in self._all.values():
             peer = self._peers.get(claimed.node)
-            if peer is None or peer.data is None:
+            is_linked = peer is not None and peer.data is not None
+            if not is_linked and claimed.asked_at <= max(silent, 0.0):
                 self._begin_grace(claimed)
 
     def _on_login(self, node: bytes) -> None:
@@ -145,15 +157,21 @@ class ClaimedDeliveries(Component):
 
     # --- settlements ------------------------------------------------------------------------------------
 
-    def _on_settle(self, asked: IncomingCall[AskSettle]) -> None:
+    def _on_settle(self, asked: IncomingCall[AskSettle], node: bytes) -> None:
         ask, done = asked.ask, list(ranges_of(asked.ask.done))
-        claimed = self._all.get(feed_key(ask.stream, ask.subscription))
+        claimed = self._all.get(feed_key(ask.certificate.stream, ask.subscription))
         is_known = claimed is not None and claimed.is_current and claimed.taker.epoch == ask.epoch
-        if claimed is None or not is_known or claimed.node != asked.who.node.uuid:
+        if claimed is None or not is_known or claimed.node != node:
+            claimed = None
+        if not (done or ask.entries or (claimed is not None and claimed.until == inf)):
+            raise LocalError("The claim has ended here.", code="UNKNOWN_CLAIM")
+        if claimed is None:
             over = [*done, *((first, last) for first, last, *_ in ask.entries)]
             self._context.counters.add_count("settled_late", len(over))
             asked.reply(Settlements(over=[n for run in over for n in run]))
             return
+        if ask.visited:
+            claimed.asked_at = self._context.clock.now
         over = settle(self._context, claimed.queue, claimed.taker, done, ask.entries)
         answered = Settlements(over=[n for run in over for n in run])
         claimed.queue.rows.commit_if_any(partial(_answer, asked, answered))

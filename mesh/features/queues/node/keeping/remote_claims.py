@@ -1,6 +1,7 @@
 """Claims what consumers here have of other nodes, where their sessions were before, and settles it there."""
 
 # Law 1: a claim is sent when its node is linked, again after each login with it, and until it is answered.
+#        A node that must not be linked is asked through others, at least every TOUCH seconds.
 # Law 2: a settlement is answered when the part of the queue has answered it.
 # Law 3: registering a consumer waits for linked nodes alone.
 # Law 4: the claims of a consumer that has left end when its settlements are answered.
@@ -19,18 +20,18 @@ from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.peers.facts import LoggedIn, PeerForgotten
-from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.kernel.peers.peer import Peer
-from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.kernel.routes.peer_calls import PeerReply
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.session import Session
 from mesh.wire.calls import AskHold, AskSettle
 from mesh.wire.commands import Certificate
-from mesh.wire.limits import VISITS
 from mesh.wire.replies import DeliveriesHeld, Settlements
 
 AGAIN = 1.0  # s until a failed question is repeated
 WITHIN = 4.0  # s for an answer
+TOUCH = 5.0  # s between two questions through other nodes, at most
 FINAL = ("MOVED", "FORGED_VISIT", "MALFORMED", "BAD_QUERY", "UNKNOWN_VERB")  # other refusals are repeated
 
 
@@ -43,6 +44,7 @@ class Claimant:
     taker: QueueConsumer
     claims: dict[bytes, RemoteClaim] = field(default_factory=dict)  # by node
     again_at: dict[bytes, float] = field(default_factory=dict)  # by node
+    asked_at: dict[bytes, float] = field(default_factory=dict)  # by node
     has_left: bool = False
     begun: int = 0  # last delivery tag that the consumer had begun when it left
 
@@ -56,15 +58,15 @@ class Claimant:
 class RemoteClaims(Component):
     """Component that claims and settles for the consumers of sessions that moved here."""
 
-    def __init__(self, context: NodeContext, neighbours: Neighbours, questions: PeerCalls) -> None:
+    def __init__(self, context: NodeContext, calls: RelayedCalls) -> None:
         self._context = context
-        self._neighbours = neighbours
-        self._questions = questions
+        self._calls = calls
         self._all: dict[QueueConsumer, Claimant] = {}
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            on_fact(LoggedIn, lambda fact: self._on_login(fact.peer.node.uuid)),
+            on_fact(LoggedIn, lambda fact: self._claim_again(fact.peer.node.uuid)),
+            on_fact(LoggedOut, lambda fact: self._on_logout(fact.peer.node.uuid)),
             on_fact(PeerForgotten, lambda fact: self._on_forgotten(fact.peer.node.uuid)),
         )
 
@@ -157,37 +159,37 @@ class RemoteClaims(Component):
     # --- questions --------------------------------------------------------------------------------------
 
     def _ask(self, it: Claimant, node: bytes) -> None:
-        """Ask a node the next question, if it is linked."""
-        claim, peer, certificate = it.claims[node], self._neighbours.peers.get(node), self._certificate(it)
+        """Ask a node the next question, if it can be reached."""
+        claim, certificate = it.claims[node], self._certificate(it)
         if self._all.get(it.taker) is not it or it.again_at.get(node, 0.0) > self._context.clock.now:
             return
-        if certificate is None or (peer is not None and peer.data is not None and VISITS not in peer.speaks):
+        if certificate is None:
             claim.on_refused()
         if not claim.is_owed_answer and (it.has_left or not (claim.left or claim.is_refused)):
             self._finish(it, node)
         elif claim.is_refused or certificate is None:
             return
-        elif peer is None or peer.data is None:
-            if peer is not None:
-                self._neighbours.review_login(peer)
-            claim.on_lost()
         elif (ask := claim.next_question(certificate)) is not None:
-            if isinstance(ask, AskHold):
-                came = partial(self._on_held, it, node, ask)
-                self._questions.ask_all([peer], ask, DeliveriesHeld, came, WITHIN, is_patient=True)
-            else:
-                answered = partial(self._on_settled, it, node, ask)
-                self._questions.ask_all([peer], ask, Settlements, answered, WITHIN, is_patient=True)
+            self._send(it, node, ask)
+
+    def _send(self, it: Claimant, node: bytes, ask: AskHold | AskSettle) -> None:
+        it.asked_at[node] = self._context.clock.now
+        if isinstance(ask, AskHold):
+            came = partial(self._on_held, it, node, ask)
+            is_sent = self._calls.ask(node, ask, DeliveriesHeld, came, WITHIN)
+        else:
+            answered = partial(self._on_settled, it, node, ask)
+            is_sent = self._calls.ask(node, ask, Settlements, answered, WITHIN)
+        if not is_sent:
+            it.claims[node].on_lost()  # asked at its login
 
     def _finish(self, it: Claimant, node: bytes) -> None:
         """End a claim, and let its node requeue the remaining messages."""
-        claim, peer, certificate = it.claims[node], self._neighbours.peers.get(node), self._certificate(it)
+        claim, certificate = it.claims[node], self._certificate(it)
         self._drop_claim(it, node)
-        if claim.is_refused or certificate is None or peer is None or peer.data is None:
-            return
-        if VISITS in peer.speaks:
+        if not claim.is_refused and certificate is not None:
             ask = claim.leave(certificate, it.begun)
-            self._questions.ask_all([peer], ask, DeliveriesHeld, lambda replies, missing: None, WITHIN)
+            self._calls.ask(node, ask, DeliveriesHeld, lambda reply: None, WITHIN)
 
     def _drop_claim(self, it: Claimant, node: bytes) -> None:
         del it.claims[node]
@@ -195,9 +197,9 @@ class RemoteClaims(Component):
             del self._all[it.taker]
 
     def _on_held(
-        self, it: Claimant, node: bytes, ask: AskHold, replies: Replies[DeliveriesHeld], _: list[str]
+        self, it: Claimant, node: bytes, ask: AskHold, reply: PeerReply[DeliveriesHeld] | None
     ) -> None:
-        reply, claim = replies.get(node), it.claims.get(node)
+        claim = it.claims.get(node)
         if claim is None or claim.asked is not ask:
             return  # it was asked again at a login
         if reply is None or (reply.code and reply.code not in FINAL):
@@ -214,9 +216,9 @@ class RemoteClaims(Component):
         self._ask(it, node)
 
     def _on_settled(
-        self, it: Claimant, node: bytes, ask: AskSettle, replies: Replies[Settlements], _: list[str]
+        self, it: Claimant, node: bytes, ask: AskSettle, reply: PeerReply[Settlements] | None
     ) -> None:
-        reply, claim = replies.get(node), it.claims.get(node)
+        claim = it.claims.get(node)
         if claim is None or claim.asked is not ask:
             return
         if reply is None or reply.code:  # the part may have written it, which the next claim finds out
@@ -235,7 +237,11 @@ class RemoteClaims(Component):
         it.again_at[node] = self._context.clock.now + AGAIN
         self._context.clock.wake(it.again_at[node])
 
-    def _on_login(self, node: bytes) -> None:
+    def _on_logout(self, node: bytes) -> None:
+        if self._calls.is_relayed(node):
+            self._claim_again(node)
+
+    def _claim_again(self, node: bytes) -> None:
         for it in [it for it in self._all.values() if node in it.claims]:
             it.again_at.pop(node, None)
             it.claims[node].on_lost()
@@ -247,6 +253,17 @@ class RemoteClaims(Component):
             it.claims[node].on_refused()
             it.count_claimed()
             self._ask(it, node)
+
+    def on_second(self) -> None:
+        """Report the consumers that are still here to nodes that do not see this node's connection."""
+        oldest = self._context.clock.now - TOUCH
+        for it in list(self._all.values()):
+            for node in [node for node, at in it.asked_at.items() if at <= oldest and node in it.claims]:
+                certificate = self._certificate(it)
+                if certificate is not None and self._calls.is_relayed(node):
+                    ask = it.claims[node].touch(certificate)
+                    if ask is not None:
+                        self._send(it, node, ask)
 
     def tick(self) -> None:
         now = self._context.clock.now

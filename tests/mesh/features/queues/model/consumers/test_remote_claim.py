@@ -208,3 +208,14 @@ def test_without_nodes_all_messages_are_here() -> None:
 def test_a_settlement_is_divided_by_its_tags() -> None:
     kept, rest = without_tags([(1, 4)], [(5, 8, NACK, 7, "why")], {2, 6, 7})
     assert (kept, rest) == ([(1, 1), (3, 4)], [(5, 5, NACK, 7, "why"), (8, 8, NACK, 7, "why")])
+
+
+def test_a_question_that_settles_nothing_keeps_a_granted_claim() -> None:
+    claim, part = make_claim(2)
+    assert claim.touch(CERTIFICATE) is None, "the claim itself comes first"
+    exchange(claim, part)
+    ask = claim.touch(CERTIFICATE)
+    assert ask is not None and (ask.done, ask.entries) == ([], [])
+    assert claim.touch(CERTIFICATE) is None and claim.next_question(CERTIFICATE) is None
+    claim.on_settled([])
+    assert len(claim.left) == 2 and claim.is_granted

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import mesh.testing
 from mesh.features.queues.node.parts import QueueParts
@@ -379,11 +380,12 @@ def test_only_the_node_with_the_claim_settles(play: Any) -> None:
         await has_five(it)
         it.visit("stork")
         await it.m.pass_time(3)
-        stream = it.joe._shell.core.stream
         (number,) = it.joe._shell.core.queues._all
         for node, epoch in (("ibis", 1), ("stork", 99)):
-            question = AskSettle(stream=stream, subscription=number, epoch=epoch, done=[1, 2])
+            proof = certificate(it, node, 2)
+            question = AskSettle(certificate=proof, subscription=number, epoch=epoch, done=[1, 2])
             assert (await ask(it, node, question)).value == Settlements(over=[1, 2])
+            assert (await ask(it, node, replace(question, done=[]))).code == "UNKNOWN_CLAIM"
         assert it.figures("queue_acked") == {"queue_acked": 0}
 
     play(scenario)

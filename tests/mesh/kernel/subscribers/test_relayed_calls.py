@@ -1,0 +1,188 @@
+"""Sessions that visit a node which cannot link with their masters and former nodes: another node relays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mesh.wire.calls import AskRelease
+from mesh.wire.limits import HOPS
+from mesh.wire.replies import SessionReleased
+from tests.mesh.kernel.masters import RUGBY, Cluster, cluster
+from tests.simulated_client import SimClient, Subscription
+
+MOVING = (
+    "visiting_sessions",
+    "sessions_held",
+    "resume_pins",
+    "pinned_envelopes",
+    "resuming",
+    "stored_envelopes",
+)
+
+
+class Relayed:
+    """The chain bilbo -> frodo -> heron <-> avalon, in which no other nodes can link. Heron is the master."""
+
+    def __init__(self, *cuts: tuple[str, str]) -> None:
+        self.c: Cluster = cluster("heron", "avalon", "frodo", "bilbo")
+        self.cuts = (("bilbo", "heron"), ("bilbo", "avalon"), ("frodo", "avalon"))
+        self.cut()
+        self.ann = self.c.client("heron", "ann")
+
+    def cut(self) -> None:
+        for one, other in self.cuts:
+            self.c.net.cut(one, other)
+
+    def joe(self, node: str) -> tuple[SimClient, Subscription]:
+        joe = self.c.roamer(node)
+        return joe, joe.subscribed("k", domain=RUGBY, initial=False)
+
+    def move(self, joe: SimClient, node: str) -> None:
+        joe.move(self.c[node].ipc)
+        self.c.net.until(lambda: joe.is_up and joe.core.line.home == node, 30.0)
+
+    def publish(self, *contents: bytes) -> None:
+        for content in contents:
+            self.ann.publish("k", content, persistent=True, domain=RUGBY)
+        self.ann.settled()
+
+    def ends(self, joe: SimClient) -> None:
+        """Wait until no node holds anything of a move."""
+        self.c.net.until(lambda: not joe.core.visits.is_moving and not self.left(), 60.0)
+        peer = self.c["heron"].core.parts.neighbours.peers[self.c["bilbo"].uuid]
+        assert peer.data is None, "heron and bilbo are not linked"
+
+    def left(self) -> dict[str, float]:
+        nodes = [node for node in self.c.nodes.values() if node.is_up]
+        return {f"{node.name} {name}": n for node in nodes for name in MOVING if (n := node.metric(name))}
+
+    def arrives(self, sub: Subscription, *contents: bytes) -> None:
+        self.c.net.until(lambda: len(sub.contents) >= len(contents), 30.0)
+        self.c.net.run(3)
+        assert sub.contents == list(contents), "in order, and once"
+
+
+@pytest.mark.parametrize("start", ["heron", "avalon"])
+def test_a_session_resumes_behind_a_relay_and_its_former_node_is_released(start: str) -> None:
+    it = Relayed()
+    joe, sub = it.joe(start)
+    it.publish(b"1")
+    it.arrives(sub, b"1")
+    it.c.net.cut(joe.name, start)
+    it.publish(b"2", b"3")
+    it.move(joe, "bilbo")
+    it.arrives(sub, b"1", b"2", b"3")
+    it.publish(b"4")
+    it.arrives(sub, b"1", b"2", b"3", b"4")
+    it.ends(joe)
+    assert joe.core.visits.former == {}
+
+
+def test_a_session_leaves_a_node_behind_a_relay_that_holds_messages() -> None:
+    it = Relayed()
+    joe, sub = it.joe("bilbo")
+    it.c.net.cut(joe.name, "bilbo")
+    it.publish(b"1", b"2")
+    it.move(joe, "avalon")
+    it.arrives(sub, b"1", b"2")
+    it.ends(joe)
+    assert joe.core.visits.former == {}
+
+
+@pytest.mark.parametrize("dead", ["bilbo", "frodo"])
+def test_a_master_that_a_client_has_nothing_of_counts_from_what_it_owes_the_relay(dead: str) -> None:
+    it = Relayed()
+    joe, sub = it.joe("bilbo")
+    it.c[dead].kill()
+    it.publish(b"1", b"2")
+    it.move(joe, "avalon")
+    it.arrives(sub, b"1", b"2")
+    it.c[dead].start()
+    it.ends(joe)
+
+
+def test_a_master_that_only_the_relay_knows_is_asked_before_the_former_node_returns() -> None:
+    it = Relayed()
+    joe, sub = it.joe("avalon")
+    it.c["avalon"].kill()
+    it.publish(b"1", b"2")
+    it.move(joe, "bilbo")
+    it.arrives(sub, b"1", b"2")
+    it.c["avalon"].start()
+    it.ends(joe)
+
+
+@pytest.mark.parametrize("name", ["frodo", "heron", "bilbo"])
+def test_a_move_behind_a_relay_outlives_a_restart_of_each_node(name: str) -> None:
+    it = Relayed()
+    joe, sub = it.joe("avalon")
+    joe.use(sub, 0.0)
+    it.publish(b"1", b"2")
+    it.c.net.run(1)
+    it.move(joe, "bilbo")
+    it.c.net.run(2)
+    it.c[name].restart()
+    it.c.net.run(8)
+    it.c.net.until(lambda: joe.is_up, 30.0)
+    joe.use(sub)
+    it.publish(b"3")
+    it.arrives(sub, b"1", b"2", b"3")
+    it.ends(joe)
+
+
+# --- nodes that lie -----------------------------------------------------------------------------------------
+
+
+class Asker(Relayed):
+    """joe visits bilbo, and one of the nodes asks its next hop about that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.client, _ = self.joe("heron")
+        self.move(self.client, "bilbo")
+        self.ends(self.client)
+        proof = self.c["bilbo"].core.parts.context.visits.find(self.client.core.stream)
+        assert proof is not None
+        self.proof = proof
+
+    def asks(self, node: str, hop: str, target: str, **changed: Any) -> str:
+        """Let a node ask for a release at `target`, and return the code of the reply."""
+        parts, codes = self.c[node].core.parts, list[str]()
+
+        def came(replies: Any, missing: Any) -> None:
+            codes.extend([reply.code for reply in replies.values()] or ["no reply"])
+
+        ask = AskRelease(certificate=self.proof, target=self.c[target].uuid)
+        peers = [parts.neighbours.peers[self.c[hop].uuid]]
+        parts.questions.ask_all(peers, replace(ask, **changed), SessionReleased, came, 5.0)
+        self.c.net.until(lambda: codes, 10.0)
+        return codes[0]
+
+
+def test_law_2_a_relay_passes_no_question_on_without_the_certificate_of_the_first_asker() -> None:
+    it = Asker()
+    assert it.asks("bilbo", "frodo", "heron") == ""
+    bad = replace(it.proof, attach=9)
+    assert it.asks("bilbo", "frodo", "heron", certificate=bad) == "FORGED_VISIT"
+    others = replace(it.proof, node=it.c["avalon"].uuid)
+    assert it.asks("bilbo", "frodo", "heron", certificate=others) == "FORGED_VISIT"
+    assert it.c["heron"].metric("forged_visits") == 0 < it.c["frodo"].metric("forged_visits")
+
+
+def test_law_2_a_question_goes_in_no_circle_and_not_on_for_ever() -> None:
+    it = Asker()
+    assert it.asks("bilbo", "frodo", "heron", visited=["frodo"]) == "UNKNOWN_NODE"
+    assert it.asks("bilbo", "frodo", "heron", visited=["x"] * HOPS) == "UNKNOWN_NODE"
+    assert it.asks("bilbo", "frodo", "heron", visited=["x"] * (HOPS - 1)) == ""
+
+
+def test_law_3_a_relay_cannot_ask_for_a_node_that_is_linked() -> None:
+    it = Asker()
+    assert it.asks("frodo", "heron", "heron", visited=["frodo"]) == ""
+    assert it.asks("frodo", "heron", "heron") == "FORGED_VISIT", "the certificate names bilbo"
+    assert it.asks("heron", "frodo", "frodo", visited=["heron"]) == "FORGED_VISIT", (
+        "frodo is linked with bilbo"
+    )
