@@ -42,7 +42,7 @@ from tools.simulator.planted_rules import RULES
 from tools.simulator.planted_services import SERVICES
 from tools.simulator.planted_sites import SITES
 from tools.simulator.planted_transport import TRANSPORT
-from tools.simulator.planted_visits import VISITS
+from tools.simulator.planted_visits import RELAYED, VISITS
 
 Patch = tuple[Any, str, Any]
 
@@ -276,6 +276,7 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("reparent", *found) for name, found in REPARENT.items()},
     **{name: Bug("transport", *found) for name, found in TRANSPORT.items()},
     **{name: Bug("visit", *found) for name, found in VISITS.items()},
+    **{name: Bug("relays", *found) for name, found in RELAYED.items()},
     **{name: Bug("visit", *found) for name, found in ROAMERS.items()},
     **{name: Bug("drain", *found) for name, found in DRAINS.items()},
     **{name: Bug("redirect", *found) for name, found in REDIRECTS.items()},

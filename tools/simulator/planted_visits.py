@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from mesh.client.core import visits
 from mesh.client.core.subscriptions import Subscriptions
+from mesh.kernel.forwarding.peer_sender import PeerSender
 from mesh.kernel.subscribers.resume_source import ResumeSource
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.visiting import Visiting
@@ -69,6 +70,10 @@ def checks_no_certificate() -> list[Patch]:
     return [(Visits, "__init__", lambda self, verify, *rest: init(self, lambda *_: True, *rest))]
 
 
+def drops_the_certificate() -> list[Patch]:
+    return [(PeerSender, "_certify", lambda self, peer, batch: None)]
+
+
 # Seed, broken law and patches by the name of the bug.
 VISITS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a log is resumed from now on": (4, "C1.4", resumes_from_now),
@@ -77,4 +82,7 @@ VISITS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a client names only the last of its nodes": (4, "SE6", names_only_the_last_node),
     "a client that moves forgets what it had": (4, "C1.1", forgets_what_it_had),
     "the signature of a certificate is not checked": (91, "SE6", checks_no_certificate),
+}
+RELAYED: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "a relay drops the certificate of a visitor": (83, "L1", drops_the_certificate)
 }
