@@ -126,6 +126,8 @@ class ResumeSource(Component):
             check_query(row.query)
             check_domain(row.query.domain)
         check_certificate(self._context, ask.certificate, node)
+        if ask.subscriptions is not None:
+            self._pins.end_others(ask.certificate.stream, ask.certificate.attach, ask.subscriptions)
         answering = Answering(ask, node == self._context.me.uuid, then)
         for row in ask.rows:
             try:

@@ -1,4 +1,4 @@
-"""Notices to other nodes about the sessions that visit this one: MOVED."""
+"""Notices to other nodes about the sessions that visit this one: MOVED, or `resume` behind a relay."""
 
 # Law: a notice names the open subscriptions of a session if this process knows all of them: those with a feed
 #      here, and those that the client repeats next. Masters end the pins of others, so no pin is left when a
@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 from mesh.flow.bounded import Bounded
 from mesh.kernel.context.conn import Conn
@@ -14,10 +14,14 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.facts import SubscriptionsKnown
+from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.session import Session
+from mesh.wire.calls import AskResume
 from mesh.wire.commands import Certificate, Moved
+from mesh.wire.replies import Resumed
 
 MOST = 10_000  # sessions whose subscriptions are known
+WITHIN = 5.0  # s for the reply of a master behind a relay
 
 
 class VisitNotices:
@@ -27,11 +31,13 @@ class VisitNotices:
         self,
         context: NodeContext,
         neighbours: Neighbours,
+        calls: RelayedCalls,
         sessions: Mapping[bytes, Session],
         expected: Callable[[bytes], Set[int]],
     ) -> None:
         self._context = context
         self._neighbours = neighbours
+        self._calls = calls
         self._sessions = sessions
         self._expected = expected
         self._known = Bounded[bytes, None](MOST)  # streams whose subscriptions are known; also closed ones
@@ -42,11 +48,14 @@ class VisitNotices:
             self._known.keep(certificate.stream, None)
         self._send(certificate, self._neighbours.peers)
 
-    def send_end(self, stream: bytes, masters: Iterable[bytes]) -> None:
+    def send_end(self, stream: bytes, masters: Collection[bytes]) -> None:
         """Notify masters that a subscription of a session has ended, unless the session is elsewhere."""
         certificate = self._context.visits.find(stream)
         if certificate is not None and certificate.node == self._context.me.uuid:
             self._send(certificate, masters)
+            ask = AskResume(certificate=certificate, subscriptions=self._open(certificate))
+            for uuid in filter(self._calls.is_relayed, masters):
+                self._calls.ask(uuid, ask, Resumed, lambda reply: None, WITHIN)
 
     def send_all(self, conn: Conn) -> None:
         """Notify a node that has logged in of all sessions that are or were here."""

@@ -72,7 +72,7 @@ class Visiting(Component):
         self._visits: dict[bytes, Visit] = {}  # by stream
         self._changed: dict[bytes, None] = {}  # streams with masters that have confirmed in this event
         self._rows = VisitRows(disk)
-        self._notices = VisitNotices(context, neighbours, clients.sessions, resuming.expected)
+        self._notices = VisitNotices(context, neighbours, calls, clients.sessions, resuming.expected)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (

@@ -84,11 +84,13 @@ class AskResume(AskOfVisit, frozen=True, kw_only=True):
             begins, the last position `end` from the reply to the first question (0: this is the first one),
             and the position `done` up to which the client has all messages. Those are released; with `done` =
             `end` the pin ends.
+        subscriptions: As in MOVED, for a receiver that is reached through other nodes.
     """
 
     verb = "resume"
     former: Nodes = []
     rows: Annotated[list[ResumeRow], Meta(max_length=RESUMED)] = []
+    subscriptions: tuple[U32, ...] | None = None
 
 
 class AskRefill(Carried, frozen=True, kw_only=True):

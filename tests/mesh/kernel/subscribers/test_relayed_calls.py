@@ -186,3 +186,15 @@ def test_law_3_a_relay_cannot_ask_for_a_node_that_is_linked() -> None:
     assert it.asks("heron", "frodo", "frodo", visited=["heron"]) == "FORGED_VISIT", (
         "frodo is linked with bilbo"
     )
+
+
+def test_a_subscription_that_ends_behind_a_relay_releases_its_pin() -> None:
+    it = Relayed()
+    joe, sub = it.joe("avalon")
+    joe.use(sub, 0.0)
+    it.publish(b"1", b"2")
+    it.c.net.run(1)
+    it.move(joe, "bilbo")
+    it.c.net.until(lambda: it.c["heron"].metric("resume_pins") > 0, 30.0)
+    joe.unsubscribe(sub)
+    it.ends(joe)
