@@ -63,5 +63,5 @@ def test_floors_are_the_longest_way_down_and_a_circle_has_none() -> None:
 
 def test_the_house_has_rooms_without_a_circle() -> None:
     arrows = rooms.plan("mesh")
-    assert "mesh.wire" in arrows["mesh.kernel"] and not arrows["mesh.errors"]
+    assert "mesh.wire" in arrows["mesh.kernel"] and not arrows["mesh.shortening"]
     assert rooms.floors(arrows) > 1

@@ -58,7 +58,7 @@ class Homes(Component):
         self._spaces = spaces
         self._homes: dict[str, Home] = {}
         self._ends: list[tuple[int, str, str]] = []  # heap of (end, space, key)
-        self._stream = context.ids(16)
+        self._stream = b""  # of messages about changes; random, from the first one on
         self._number = 0
 
     def figures(self) -> dict[str, int | float]:
@@ -202,6 +202,7 @@ class Homes(Component):
     def _publish(self, space: str, change: Changed) -> None:
         """Publish a change to those that watch the space."""
         props, content, expires = self._described(change)
+        self._stream = self._stream or self._context.ids(16)
         self._number += 1
         envelope = Envelope(
             stream=self._stream,

@@ -26,7 +26,7 @@ class Spaces(Component):
         self._context = context
         self._shared = shared
         self._all: dict[str, Definition] = {}
-        shared.add(RowKind(SPACE, self._check, self._on_row_changed, is_early=True))
+        shared.add(RowKind(SPACE, self._check, self._on_row_changed))
 
     def features(self) -> Sequence[str]:
         return (SPACES,)

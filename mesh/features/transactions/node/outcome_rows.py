@@ -38,7 +38,7 @@ class OutcomeRows(Component):
             damaged = list(self._outcomes.restore(store, beginning.rows(DONE, store)))
             if damaged:
                 what = f"{len(damaged)} outcomes of transactions could not be read, and are deleted"
-                self._context.event("store", what, level="warning")
+                self._context.event("disk", what, level="warning")
                 self._delete((store, key) for key in damaged)
         self._delete(self._outcomes.restored())
 

@@ -29,6 +29,7 @@ from mesh.wire.limits import (
     SHARED,
     STAYS,
     STRATA,
+    SPACES,
     TRANSACTIONS,
     TRANSFERS,
     VERSION_MAX,
@@ -45,6 +46,7 @@ from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # features of version 1
 BOTH = OLD | {
+    SPACES,
     TRANSACTIONS,
     DIRECT,
     HISTORY,
