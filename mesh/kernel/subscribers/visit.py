@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.subscribers.session import UNKNOWN, Session
+from mesh.routing.aside import drop_master
+from mesh.routing.log import position_key
 from mesh.wire.calls import AskAttach
 from mesh.wire.calls.sessions import Counts
 from mesh.wire.commands import Certificate
@@ -34,3 +37,13 @@ class Visit:
     def report_lost(self, uuid: bytes) -> None:
         """Report a gap of unknown size in the subscriptions that were at a node which has ended."""
         self.report_gaps(uuid, [(number, UNKNOWN) for number, _ in self.received.get(uuid, [])])
+
+
+def settle_master(session: Session, master: bytes, me: bytes, disk: Disk) -> None:
+    """Settle the messages of a master that a former node, with the id `me`, holds for a session."""
+    for feed in session.feeds.values():
+        feed.restart()
+        drop_master(feed, master)
+        if master == me:
+            feed.position = max(feed.position, disk.shelf.next_position - 1)
+            disk.later("position", feed.key, position_key(feed, feed.position))

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence, Set
 from functools import partial
 
 from mesh.errors import LocalError, RemoteError
@@ -37,11 +37,9 @@ from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.kernel.subscribers.session_refusals import copied
-from mesh.kernel.subscribers.visit import Visit
+from mesh.kernel.subscribers.visit import Visit, settle_master
 from mesh.kernel.subscribers.visit_notices import VisitNotices
 from mesh.kernel.subscribers.visit_rows import VisitRows
-from mesh.routing.aside import drop_master
-from mesh.routing.log import position_key
 from mesh.routing.visits import Standing
 from mesh.wire.calls import AskAttach, AskRelease
 from mesh.wire.commands import Certificate, Moved
@@ -80,7 +78,7 @@ class Visiting(Component):
             on_fact(SessionClosed, lambda fact: self._on_closed(fact.session)),
             on_fact(ResumeEnded, lambda fact: self._notices.send_end(fact.session.stream, fact.masters)),
             on_fact(ResumeChanged, lambda fact: self._on_resume_changed(fact.session.stream)),
-            on_fact(PeerLost, lambda fact: self._on_lost(fact.peer.node.uuid)),
+            on_fact(PeerLost, lambda fact: self._report_lost(fact.peer.node.uuid, self._visits.values())),
         )
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -174,10 +172,7 @@ class Visiting(Component):
                 self._release_former(visit.session.stream)
 
     def _release_former(self, stream: bytes) -> None:
-        """Release the former nodes of a visiting session for the masters that have confirmed.
-
-        A node that is reached through others gets a first question at once, as it receives no MOVED.
-        """
+        """Release the former nodes of a visiting session for the masters that have confirmed."""
         visit = self._visits.get(stream)
         if visit is None:
             return
@@ -186,10 +181,11 @@ class Visiting(Component):
         for uuid, released in list(visit.former.items()):
             peer = self._neighbours.peers.get(uuid)
             if peer is not None and not peer.alive:
-                self._report_lost(visit, uuid)
+                self._report_lost(uuid, (visit,))
             if uuid in visit.asking or not is_due:
                 continue
             is_news = is_all or confirmed - released
+            # A node behind relays receives no MOVED.
             if is_news or (uuid not in visit.informed and self._calls.is_relayed(uuid)):
                 self._ask_release(visit, uuid, sorted(confirmed), is_all)
         if is_all and not visit.former:
@@ -210,25 +206,21 @@ class Visiting(Component):
         if reply is not None and not reply.code:
             visit.informed.add(uuid)
             visit.report_gaps(uuid, reply.value.dropped)
-        if reply is not None and reply.value.is_closed and not reply.code:
-            visit.former.pop(uuid, None)
-            self._release_former(visit.session.stream)
-            return
-        if reply is not None and not reply.code:
+            if reply.value.is_closed:
+                visit.former.pop(uuid, None)
+                self._release_former(visit.session.stream)
+                return
             visit.former[uuid].update(masters)
             if self._resuming.has_arrived(visit.session.stream):
                 self._resuming.add_masters(visit.session, reply.value.left)
         visit.again_at = self._context.clock.now + AGAIN
         self._context.clock.wake(visit.again_at)
 
-    def _on_lost(self, uuid: bytes) -> None:
-        """Report a gap to the visiting sessions that were at a node which has ended."""
-        for visit in self._visits.values():
-            self._report_lost(visit, uuid)
-
-    def _report_lost(self, visit: Visit, uuid: bytes) -> None:
-        if uuid in visit.former and self._resuming.has_arrived(visit.session.stream):
-            visit.report_lost(uuid)
+    def _report_lost(self, uuid: bytes, visits: Iterable[Visit]) -> None:
+        """Report a gap to visiting sessions that were at a node which has ended."""
+        for visit in visits:
+            if uuid in visit.former and self._resuming.has_arrived(visit.session.stream):
+                visit.report_lost(uuid)
 
     def _end(self, visit: Visit) -> None:
         stream = visit.session.stream
@@ -286,7 +278,7 @@ class Visiting(Component):
         if session is not None:
             dropped = session.leave_to(certificate.node, dict(ask.received))
             for master in ask.masters:
-                self._release(session, master)
+                settle_master(session, master, self._context.me.uuid, self._disk)
             masters = self._resuming.masters_of(session)
             has_ended = ask.is_last and not ask.masters  # the new node has no subscription of the session
             named = masters if has_ended else set(ask.masters)
@@ -297,14 +289,6 @@ class Visiting(Component):
         is_closed = certificate.stream not in self._clients.sessions
         released = SessionReleased(is_closed=is_closed, left=left, dropped=dropped)
         self._disk.commit((), lambda error: asked.reply(released))
-
-    def _release(self, session: Session, master: bytes) -> None:
-        for feed in session.feeds.values():
-            feed.restart()
-            drop_master(feed, master)
-            if master == self._context.me.uuid:
-                feed.position = max(feed.position, self._disk.shelf.next_position - 1)
-                self._disk.later("position", feed.key, position_key(feed, feed.position))
 
 
 def is_released(masters: Set[Hashable], named: Set[Hashable], is_last: bool) -> bool:
