@@ -23,12 +23,12 @@ def watch(parts: Parts, tell: Tell) -> None:
         on_release(asked, node)
         released.clear()
 
-    def closes(session: Session) -> None:
+    def closes(session: Session, is_bye: bool = False) -> None:
         is_held = session.conn is None and any(feed.queries for feed in session.feeds.values())
         has_left = visits.has_left(session.stream, parts.context.me.uuid)
         if is_held and has_left and session.stream not in released:
             tell("gives up", stream=session.stream.hex(), to=session.text)
-        close(session)
+        close(session, is_bye)
 
     vars(clients)["close"], vars(visiting)["_on_release"] = closes, releases
 
