@@ -62,9 +62,9 @@ class Pull:
         """Let the next question ask for the page after `value`."""
         self.ask = replace(self.ask, end=value.end, at=value.next)
 
-    def begin_anew(self) -> None:
-        """Let the next question ask for a new pin, from the client's position on."""
-        self.ask = replace(self.ask, at=self.done + 1, end=0, done=0)
+    def begin_anew(self, number: int) -> None:
+        """Let the next question ask for a new pin with this number, from the client's position on."""
+        self.ask = replace(self.ask, at=self.done + 1, end=0, done=0, number=number)
 
     def ask_release(self) -> None:
         """Let the next question report that the client has everything, so that the master ends the pin."""

@@ -84,6 +84,7 @@ class Pulls:
         the end.
         """
         self._count += 1
+        row = replace(row, number=self._count)
         pull = Pull(session, feed, master, head, row, b"resume" + self._count.to_bytes(8))
         self._of_feed.setdefault(feed, {})[master] = pull
         self._pulls[pull] = None
@@ -179,8 +180,10 @@ class Pulls:
         if error.code == "MOVED":  # this node is a former one now
             self._finish(pull)
         elif error.code == "UNKNOWN_PIN":  # the pin ended
-            pull.begin_anew()
-            self._count_unconfirmed(pull)
+            if pull.is_confirmed:
+                self._count_unconfirmed(pull)
+            self._count += 1
+            pull.begin_anew(self._count)
             self._ask(pull)
         elif error.code == "TOO_MANY":
             self._retry(pull)

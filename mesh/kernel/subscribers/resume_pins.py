@@ -1,7 +1,8 @@
 """The pins of this node's log for subscriptions that moved: in memory, at the log, and as rows."""
 
-# Law: a pin ends when the client has acknowledged all of it, when it was not used for long, or when the node
-#      of the session names all open subscriptions, and its own is not among them.
+# Law 1: a pin ends when the client has acknowledged all of it, when it was not used for long, or when the
+#        node of the session names all open subscriptions, and its own is not among them.
+# Law 2: a first question that arrives again, late, neither makes its pin again nor keeps it from ending.
 
 from __future__ import annotations
 
@@ -10,12 +11,16 @@ from dataclasses import dataclass
 
 import msgspec
 
+from mesh.flow.bounded import Bounded
 from mesh.kernel.context.component import Beginning
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.subscribers.session import feed_key
 from mesh.operations import Delete, Put
+from mesh.wire.calls import ResumeRow
 from mesh.wire.codec import pack, reader
 from mesh.wire.commands import Certificate
+
+ENDED = 10_000  # ended pins whose attach and pin numbers are known
 
 
 class PinRow(msgspec.Struct, frozen=True, array_like=True):
@@ -38,6 +43,7 @@ class Pin:
     first: int
     last: int
     used: float  # time of the last question
+    number: int = 0  # of ResumeRow; 0: the pin was restored
 
     @property
     def key(self) -> bytes:
@@ -51,6 +57,7 @@ class ResumePins:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._pins: dict[bytes, dict[int, Pin]] = {}
+        self._ended = Bounded[tuple[bytes, int], tuple[int, int]](ENDED)  # by stream and subscription
         self._count = 0
 
     def __len__(self) -> int:
@@ -66,6 +73,11 @@ class ResumePins:
 
     def find(self, stream: bytes, subscription: int) -> Pin | None:
         return self._pins.get(stream, {}).get(subscription)
+
+    def has_ended(self, certificate: Certificate, row: ResumeRow) -> bool:
+        """Return whether the pin of a first question has ended: the question arrived once more, late."""
+        ended = self._ended.get((certificate.stream, row.subscription))
+        return row.number > 0 and ended == (certificate.attach, row.number)
 
     def add_pin(self, pin: Pin) -> Put:
         """Add a pin, in place of an earlier one of the subscription, and return its row."""
@@ -95,6 +107,7 @@ class ResumePins:
         pin = of_stream.pop(subscription, None)
         if pin is None:
             return
+        self._ended.keep((stream, subscription), (pin.certificate.attach, pin.number))
         self._count -= 1
         if not of_stream:
             del self._pins[stream]
@@ -117,6 +130,15 @@ class ResumePins:
 def rest_of_pin(first: int, last: int, done: int) -> int:
     """Return the first pinned position after those up to `done`; above `last`: nothing is left."""
     return max(first, min(done, last) + 1)
+
+
+def is_its_question(pin: Pin, certificate: Certificate, row: ResumeRow) -> bool:
+    """Return whether a later question is about a pin.
+
+    A first question that arrived twice has moved the end of the pin. The last question still ends it.
+    """
+    is_release = row.done >= row.end and 0 < row.number == pin.number
+    return pin.certificate == certificate and (pin.last == row.end or is_release)
 
 
 def is_needed(pinned_at: int, subscription: int, attach: int, subscriptions: Collection[int]) -> bool:

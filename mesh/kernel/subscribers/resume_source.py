@@ -23,7 +23,7 @@ from mesh.kernel.subscribers.certificates import check_certificate
 from mesh.kernel.subscribers.facts import SubscriptionsKnown
 from mesh.kernel.subscribers.log_scan import LogScan, Page, PageSet
 from mesh.kernel.subscribers.relayed_calls import RelayedCalls
-from mesh.kernel.subscribers.resume_pins import Pin, ResumePins
+from mesh.kernel.subscribers.resume_pins import Pin, ResumePins, is_its_question
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.operations import Put
 from mesh.routing.feed import Feed
@@ -145,28 +145,32 @@ class ResumeSource(Component):
     def _begin(self, row: ResumeRow, answering: Answering) -> Page:
         """Pin the log from the client's position to the last one, and return the first page to read."""
         ask, following, stream = answering.ask, self._disk.shelf.next_position, answering.stream
+        if self._pins.has_ended(ask.certificate, row):
+            raise LocalError("The pin has ended.", code="UNKNOWN_PIN")
         first, last = pinned_range(row.at, following, partial(self._first_owed, ask, row))
         if first > last or not self.has_log:
             self._pins.end(stream, row.subscription)
             return Page(row.query, last + 1, last)
         if self._pins.find(stream, row.subscription) is None and len(self._pins) >= PINS:
             raise LocalError(f"{self._context.me.name} has {PINS:,} pinned subscriptions.", code="TOO_MANY")
-        pin = Pin(ask.certificate, row.subscription, first, last, self._context.clock.now)
+        pin = Pin(ask.certificate, row.subscription, first, last, self._context.clock.now, row.number)
         answering.new[len(answering.pages)] = self._pins.add_pin(pin)
         return Page(row.query, first, last)
 
     def _go_on(self, row: ResumeRow, answering: Answering) -> Page:
         """Release the positions that the client has, and return the next page to read."""
         pin = self._pins.find(answering.stream, row.subscription)
-        if pin is None or (pin.certificate, pin.last) != (answering.ask.certificate, row.end):
+        if pin is None or not is_its_question(pin, answering.ask.certificate, row):
             raise LocalError("The pinned part of the log is no longer known here.", code="UNKNOWN_PIN")
         pin.used = self._context.clock.now
-        if row.done >= pin.first:
+        if row.done >= row.end:
+            self._pins.end(answering.stream, row.subscription)
+        elif row.done >= pin.first:
             self._pins.settle(pin, row.done)
         if self._pins.find(answering.stream, row.subscription) is not None:
             return Page(row.query, min(max(row.at, pin.first), pin.last + 1), pin.last)
         answering.has_ended = True
-        return Page(row.query, pin.last + 1, pin.last)
+        return Page(row.query, row.end + 1, row.end)
 
     def _first_owed(self, ask: AskResume, row: ResumeRow, last: int) -> int:
         """Return the first position that a former node is owed for the query, or `last` + 1.

@@ -62,6 +62,7 @@ class ResumeRow(Struct, frozen=True, array_like=True):
         end: Last position, from the reply to the first question. 0: this is the first question.
         done: Position up to which the client has all messages; those are released. With `done` = `end` the
             pin ends.
+        number: Number of the pin at the asking node, the same in repeated questions. 0: none.
     """
 
     subscription: U32
@@ -69,6 +70,7 @@ class ResumeRow(Struct, frozen=True, array_like=True):
     at: int = 0
     end: int = 0
     done: int = 0
+    number: int = 0
 
 
 class AskResume(AskOfVisit, frozen=True, kw_only=True):
@@ -83,7 +85,8 @@ class AskResume(AskOfVisit, frozen=True, kw_only=True):
         rows: For each subscription an array: its number, its query, the position `at` at which the page
             begins, the last position `end` from the reply to the first question (0: this is the first one),
             and the position `done` up to which the client has all messages. Those are released; with `done` =
-            `end` the pin ends.
+            `end` the pin ends. The last item is the number of the pin at the asking node, the same in
+            repeated questions: a pin with this number that has ended is not made again.
         subscriptions: As in MOVED, for a receiver that is reached through other nodes.
     """
 

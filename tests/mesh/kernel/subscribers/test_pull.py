@@ -55,7 +55,7 @@ def test_no_question_is_sent_before_the_start_twice_or_after_the_end(change: dic
 def test_a_lost_pin_begins_anew_at_the_first_message_that_the_client_lacks(open_: list[int], at: int) -> None:
     it = pull(replace(FIRST, at=8, end=9, done=5))
     it.open = dict.fromkeys(open_)
-    it.begin_anew()
+    it.begin_anew(2)
     assert (it.ask.at, it.ask.end, it.ask.done, it.is_confirmed) == (at, 0, 0, False)
 
 

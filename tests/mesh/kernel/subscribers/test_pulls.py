@@ -149,6 +149,15 @@ def test_a_lost_pin_is_pinned_anew_from_what_the_client_has() -> None:
     assert (it.last, set(it.pulls.unconfirmed(STREAM))) == ((6, 0, 0), {HERON})
 
 
+def test_a_first_question_is_repeated_with_its_number_and_a_new_pin_has_a_new_one() -> None:
+    it = Stage()
+    it.pulls.on_login(HERON)
+    it.answer(LocalError("The pin has ended.", code="UNKNOWN_PIN"))
+    assert ([ask.number for ask, _ in it.questions], it.last) == ([1, 1, 2], (5, 0, 0))
+    it.page(10, 6)
+    assert set(it.pulls.unconfirmed(STREAM)) == set()
+
+
 def test_a_session_that_has_left_ends_its_pull() -> None:
     it = Stage()
     it.answer(LocalError("The session is at another node.", code="MOVED"))

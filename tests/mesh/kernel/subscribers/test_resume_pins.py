@@ -1,14 +1,16 @@
 """Pins of the log for subscriptions that moved: which stay, and which positions are left of one."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
-from mesh.kernel.subscribers.resume_pins import Pin, ResumePins, is_needed
+from mesh.kernel.subscribers.resume_pins import Pin, ResumePins, is_its_question, is_needed
 from mesh.routing.pins import Pins
-from mesh.wire.commands import Certificate
+from mesh.wire.calls import ResumeRow
+from mesh.wire.commands import Certificate, Query
 
 KEY = b"k" * 32
 
@@ -51,7 +53,7 @@ class Stage:
         return found
 
 
-def test_law_a_pin_ends_by_its_last_acknowledgement_by_disuse_or_by_the_open_subscriptions() -> None:
+def test_law_1_a_pin_ends_by_its_last_acknowledgement_by_disuse_or_by_the_open_subscriptions() -> None:
     it = Stage()
     stream = pin(5).certificate.stream
     five = it.pins.find(stream, 5)
@@ -67,6 +69,38 @@ def test_law_a_pin_ends_by_its_last_acknowledgement_by_disuse_or_by_the_open_sub
     it = Stage()
     it.pins.end_others(stream, 2, (6,))
     assert it.left == {6}
+
+
+def row(number: int = 3, end: int = 0, done: int = 0) -> ResumeRow:
+    return ResumeRow(5, Query("exact", "k"), 10, end, done, number)
+
+
+def test_law_2_a_late_first_question_does_not_make_its_pin_again() -> None:
+    it, found = Stage(), replace(pin(5), number=3)
+    it.add(found)
+    assert not it.pins.has_ended(found.certificate, row())
+    it.pins.end(found.certificate.stream, 5)
+    assert it.pins.has_ended(found.certificate, row())
+    assert not it.pins.has_ended(found.certificate, row(number=4))
+    assert not it.pins.has_ended(found.certificate, row(number=0))
+    assert not it.pins.has_ended(pin(5, attach=2).certificate, row()), "a later visit"
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_so"),
+    [
+        (row(end=20), True),
+        (row(end=19, done=18), False),
+        (row(end=19, done=19), True),
+        (row(number=4, end=19, done=19), False),
+        (row(number=0, end=19, done=19), False),
+    ],
+    ids=("its end", "a page of another end", "the last question", "of another pin", "without a number"),
+)
+def test_law_2_the_last_question_ends_a_pin_whose_end_has_moved(asked: ResumeRow, is_so: bool) -> None:
+    found = replace(pin(5), number=3)
+    assert is_its_question(found, found.certificate, asked) is is_so
+    assert not is_its_question(found, pin(5, attach=2).certificate, asked)
 
 
 def test_a_newer_pin_of_a_subscription_replaces_the_earlier_one_and_all_are_restored() -> None:
