@@ -67,7 +67,7 @@ class ItemRelay:
         self._offer([(stored, targets)], ItemsOf(stored.source), lambda: None)
 
     def _relay_targets(self, stored: StoredEnvelope) -> Targets:
-        """Return the peers that receive an item through this node, without those that it has passed."""
+        """Return the peers that receive an item through this node, except the nodes on its route."""
         envelope = stored.envelope
         planned = list(self.peers.plan(envelope))
         if not planned:

@@ -162,7 +162,7 @@ def _is_able(peer: Peer) -> bool:
 def believed(
     node: str, clients: Sequence[str], asked: Collection[str], is_visit: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Yield the sessions for which a node may answer: its own, its visitors, and sessions at nodes not asked.
+    """Yield the sessions for which a node may answer: its own, visiting, and other nodes' sessions.
 
     `is_visit(session)` returns whether the session visits that node, or one that is not asked.
     """

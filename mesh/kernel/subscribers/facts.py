@@ -79,7 +79,7 @@ class ResumeChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ResumeEnded(Fact):
-    """A subscription of a session ended while logs of these masters were resumed for it."""
+    """A subscription ended during its resume from the logs of these masters."""
 
     session: Session
     masters: tuple[bytes, ...]

@@ -185,7 +185,7 @@ class ResumeSource(Component):
         return min(found)
 
     def _former_feeds(self, ask: AskResume, row: ResumeRow) -> Iterator[Feed]:
-        """Yield the feeds of former nodes. One that has asked nothing here may be behind any other node."""
+        """Yield the feeds of former nodes. A node without questions may be behind any other one."""
         others = {uuid: peer.begun.feed for uuid, peer in self._peers.items() if peer.begun is not None}
         for uuid in ask.former:
             if uuid == self._context.me.uuid:

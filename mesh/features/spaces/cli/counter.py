@@ -47,7 +47,7 @@ def ls(group: str, as_json: bool, url: str | None) -> int:
 @group
 @options.url
 def get(name: str, group: str, url: str | None) -> None:
-    """Print the value of COUNTER; one that does not exist is 0."""
+    """Print the value of COUNTER, or 0 if it does not exist."""
     with sync.connect(url) as m:
         print_data([str(m.counter(name, group=group).value())])
 

@@ -83,7 +83,7 @@ def check_space_key(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a node has promised and accepted for one space."""
+    """The generation that a node has promised for a space, and the definition that it has accepted."""
 
     generation: int = 0
     accepted: Definition | None = None

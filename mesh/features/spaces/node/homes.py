@@ -200,7 +200,7 @@ class Homes(Component):
     # --- messages about changes -------------------------------------------------------------------------
 
     def _publish(self, space: str, change: Changed) -> None:
-        """Publish a change to those that watch the space."""
+        """Publish a change to the watches of the space."""
         props, content, expires = self._described(change)
         self._stream = self._stream or self._context.ids(16)
         self._number += 1

@@ -228,7 +228,7 @@ class Transacting(Posting):
     """The client's call for transactions."""
 
     def transaction(self, *, timeout: float = TIMEOUT) -> Transaction:
-        """Return a transaction: what is done in its block happens all together, or not at all.
+        """Return a transaction: the operations in its block take effect all together, or not at all.
 
         Args:
             timeout: Seconds until a missing answer raises InDoubt.

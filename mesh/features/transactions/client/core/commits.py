@@ -74,7 +74,7 @@ class ClientCommits:
 
     @property
     def has_room(self) -> bool:
-        """Whether another transaction may be handed over."""
+        """True if another transaction may be handed over."""
         return self._outbox.open and self._count + 1 < self._low + TRANSACTIONS_OPEN
 
     @property
@@ -102,7 +102,7 @@ class ClientCommits:
         return it
 
     def send_unsent(self) -> None:
-        """Send what was not sent on this connection, unless others must be answered first."""
+        """Send the commits that were not sent on this connection, unless others must be answered first."""
         for it in list(self._open.values()):
             self._send(it)
 
