@@ -42,7 +42,7 @@ def search_nodes(
 
 
 def nodes_of(found: list[Advert | Near]) -> list[KnownNode]:
-    """Return at most TOLD announced nodes; nodes with a proof come first."""
+    """Return at most TOLD announced nodes, beginning with proven ones."""
     proven = [it for it in found if isinstance(it, Advert)]
     made = [checked(it.name, [f"tcp://{bracketed(h)}:{it.port}" for h in it.hosts], it.key) for it in proven]
     made += [checked(it.name, [it.address], b"") for it in found if isinstance(it, Near)]

@@ -79,7 +79,7 @@ class ResumeChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ResumeEnded(Fact):
-    """A subscription ended during its resume from the logs of these masters."""
+    """A subscription ended during its resume from the logs of `masters`."""
 
     session: Session
     masters: tuple[bytes, ...]
