@@ -75,6 +75,10 @@ class PeerFeed(Feed):
             super()._settle_slice(slice_)
         return self.position != before
 
+    def unsettled(self, master: bytes, below: float) -> int:
+        """Return the number of messages below a position in a master's log that the peer has not settled."""
+        return self._unsettled.count(master, below)
+
     def restart(self) -> None:
         gap, again = self._unsettled.trusted, self._unsettled.take_all()
         self.delivered -= sum(slice_.messages for slice_ in again) + gap

@@ -55,6 +55,11 @@ class Unsettled:
             self._trusted.pop(master, None)
         return settled
 
+    def count(self, master: bytes, below: float) -> int:
+        """Return the number of unsettled messages in a master's log below a position."""
+        rows = self._rows.get(master, ())
+        return sum(slice_.messages for slice_ in rows if slice_.stored.position < below)
+
     def take_all(self) -> list[EnvelopeSlice]:
         slices = [slice_ for row in self._rows.values() for slice_ in row]
         self._rows.clear()

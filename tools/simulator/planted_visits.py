@@ -12,6 +12,7 @@ from mesh.client.core.subscriptions import Subscriptions
 from mesh.kernel.forwarding.peer_sender import PeerSender
 from mesh.kernel.subscribers.resume_source import ResumeSource
 from mesh.kernel.subscribers.resuming import Resuming
+from mesh.kernel.subscribers.visit import settle_master
 from mesh.kernel.subscribers.visiting import Visiting
 from mesh.routing.visits import Visits
 from mesh.streams.seen import SeenMessages
@@ -45,7 +46,7 @@ def settles_when_it_learns_of_the_move() -> list[Patch]:
         leave(self, certificate)
         session = self._clients.sessions.get(certificate.stream)
         for master in self._resuming.masters_of(session) if session is not None else ():
-            self._release(session, master)
+            settle_master(session, master, self._context.me.uuid, self._disk)
 
     return [(Visiting, "_leave", at_once)]
 
