@@ -25,13 +25,18 @@ HINTS = {  # by file: the hint and its occasion
         "Erase the topic only in the domain": "help of --domain",
         "Delete only the retained values.": "help of --history-only",
     },
-    "mesh/client/retained_values.py": {"No topic to erase": "no hint: what was wrong"},
+    "mesh/client/retained_values.py": {
+        "No topic to erase": "no hint: what was wrong",
+        'erase(domain="") erases the topic': "a warning after that was typed",
+    },
     "mesh/features/sites/cli.py": {
         ". To remove it anyway:  mesh relay rm ": "that was typed, and the count of messages is said",
         " --force": "the same",
         "Remove the site even if messages wait": "help of --force",
     },
     "mesh/features/queues/cli/queue.py": {"Delete the queue even if it has messages": "help of --force"},
+    "mesh/features/spaces/cli/map.py": {"Remove the value after S seconds": "help of --ttl"},
+    "mesh/features/spaces/client/space.py": {"Remove keys, or declare": "the map is full"},
     "mesh/cli/verbs.py": {
         "Erase a topic.": "the list of verbs",
         "List, replay and purge dead letters.": "the list of verbs",

@@ -69,7 +69,7 @@ TYPED = {
     "map get": "öfen küche",
     "map put": "öfen küche heiß",
     "map rm": "öfen küche",
-    "map watch": "öfen --count 1",
+    "map watch": "öfen --count 1 --wait 1",
     "counter ls": "",
     "counter get": "störche",
     "counter add": "störche 2",

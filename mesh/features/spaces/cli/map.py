@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from typing import Any
 
 import click
@@ -138,15 +139,19 @@ def rm(name: str, key: str, url: str | None) -> int:
 @name
 @click.argument("pattern", default="#")
 @options.most
+@options.wait
 @options.json_lines
 @options.url
-def watch(name: str, pattern: str, most: int | None, as_json: bool, url: str | None) -> None:
+def watch(
+    name: str, pattern: str, most: int | None, wait: float | None, as_json: bool, url: str | None
+) -> None:
     """Print the values whose keys match PATTERN, then each change, until Ctrl-C."""
+    end = None if wait is None else time.monotonic() + wait
     with sync.connect(url) as m:
         watching = m.map(name).watch(pattern)
         left = most
         while left is None or left > 0:
-            change = watching.next_change()
+            change = watching.next_change(None if end is None else max(0.0, end - time.monotonic()))
             if change is None:
                 return
             print_data([json.dumps(_changed(change)) if as_json else _line(change)])

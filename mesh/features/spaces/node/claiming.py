@@ -222,7 +222,7 @@ class Claiming(Component):
 
     def _too_few(self, space: str, away: Sequence[str]) -> LocalError:
         what = f"{space} cannot be created: most of the known nodes must agree, and these are unreachable"
-        hint = "Start them. Remove nodes that no longer exist with `mesh peer rm NAME`."
+        hint = "Start them. See `mesh ls --all`; `mesh peer` forgets nodes that no longer exist."
         return LocalError(f"{what}: {', '.join(away[:8])}.", hint=hint, code="NODES_AWAY")
 
 

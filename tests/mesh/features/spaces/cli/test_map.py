@@ -51,7 +51,7 @@ def test_a_missing_value_and_another_version_are_exit_code_1(given: Given, capsy
 
 def test_changes_are_printed_one_by_one(given: Given, capsys: Capture) -> None:
     changes = iter([Change("put", "k", 1, 5), Change("removed", "k", None, 6), Change("gap", "", None, 6)])
-    given(map=fake_map(watch=SimpleNamespace(next_change=lambda: next(changes, None))))
+    given(map=fake_map(watch=SimpleNamespace(next_change=lambda timeout: next(changes, None))))
     assert main(["map", "watch", "m"]) == 0
     assert capsys.readouterr().out == "k 1\nk (removed)\n(gap)\n"
 
