@@ -1,4 +1,4 @@
-"""Which messages go back behind one that expired in transit."""
+"""The messages that go back behind one that expired in transit."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,4 +1,4 @@
-"""New spaces: one home, whoever creates them, and whatever dies meanwhile."""
+"""New spaces: one home, even if all nodes create them at once or one is killed meanwhile."""
 
 from __future__ import annotations
 

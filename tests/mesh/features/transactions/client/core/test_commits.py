@@ -35,7 +35,7 @@ class Bench(CoreBench):
         self.hear(c.Reply(REQUESTS + it.number, value, code, text))
 
     def order(self) -> list[str]:
-        """Return what was sent, in order: p for a publish and c for a COMMIT, with domains and numbers."""
+        """Return the sent messages in order: p for a publish and c for a COMMIT, with domains and numbers."""
         found = []
         for effect in self.done:
             command = getattr(effect, "command", None)
