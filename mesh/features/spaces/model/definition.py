@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from mesh.errors import BadKey, BadName, LocalError, RemoteError
 from mesh.features.spaces.model.space import Kind
+from mesh.names import node_name
 from mesh.shortening import shown
 from mesh.values import check_domain, check_key
 from mesh.wire.calls.spaces import LONGEST_SPACE, LONGEST_SPACE_KEY
@@ -45,11 +46,12 @@ def packed(definition: Definition) -> bytes:
 
 
 def unpacked(row: bytes) -> Definition:
-    """Return the definition in a row. Raises: LocalError BAD_ROW."""
+    """Return the definition in a row. Raises: LocalError BAD_ROW or BAD_NAME."""
     try:
         found = _read(row)
     except RemoteError as error:
         raise LocalError(f"The definition of a space cannot be read: {error.what}.", code="BAD_ROW") from None
+    node_name(found.node)
     is_sound = len(found.home) == 16 and 1 <= found.generation <= GENERATIONS
     if not is_sound or found.max_keys < 1 or found.max_bytes < 1:
         raise LocalError("The definition of a space is invalid.", code="BAD_ROW")

@@ -27,7 +27,7 @@ from mesh.features.spaces.model.definition import (
     unpacked,
 )
 from mesh.features.spaces.node import rows
-from mesh.features.spaces.node.spaces import SPACE, Spaces
+from mesh.features.spaces.node.spaces import SPACE, TAKEN, Spaces
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
@@ -92,6 +92,8 @@ class Claiming(Component):
         """Promise, or accept a definition, and call `then` once that is on disk (Law 2)."""
         old = self._promises.get(space) or self._known_promise(space)
         new = accepted(old, definition) if definition is not None else promised(old, generation)
+        if space not in self._promises and len(self._promises) >= TAKEN:
+            new = None
         stands = new or old
         reply = SpaceClaimed(
             granted=new is not None,

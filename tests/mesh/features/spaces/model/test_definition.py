@@ -120,7 +120,13 @@ def test_each_rule_of_the_votes_is_needed(broken: str, monkeypatch: pytest.Monke
 
 def test_a_definition_survives_its_row_and_a_damaged_row_is_refused() -> None:
     assert unpacked(packed(definition(1))) == definition(1)
-    for row in (b"", b"x", packed(definition(1, 0)), packed(Definition(b"", "n", 1, 1, 1))):
+    for row in (
+        b"",
+        b"x",
+        packed(definition(1, 0)),
+        packed(Definition(b"", "n", 1, 1, 1)),
+        packed(Definition(bytes(16), "a b", 1, 1, 1)),
+    ):
         with pytest.raises(LocalError):
             unpacked(row)
 

@@ -84,3 +84,17 @@ def test_the_thousandth_space_is_the_last(monkeypatch: pytest.MonkeyPatch) -> No
             await it.outcome(joe.map("m0").put("k", 2))
 
     play(scenario, ("heron",))
+
+
+def test_a_node_makes_no_more_promises_than_there_may_be_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mesh.features.spaces.node.claiming.TAKEN", 2)
+
+    async def scenario(it: Players) -> None:
+        claiming = it.parts("heron").claiming
+        votes: list[bool] = []
+        for n, name in enumerate(("map/a", "map/b", "map/c", "map/a"), 1):
+            claiming._vote(name, n, None, lambda vote: votes.append(vote.granted))
+            await it.until(lambda n=n: len(votes) == n)  # type: ignore[misc]
+        assert votes == [True, True, False, True]
+
+    play(scenario, ("heron",))
