@@ -66,7 +66,7 @@ def compares_no_attach_numbers() -> list[Patch]:
 
 # Seed, broken law and patches by the name of the bug, for each profile.
 DRAINS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "a drain flushes before clients leave": (44, "SE10", flushes_before_clients_leave),
+    "a drain flushes before clients leave": (55, "SE10", flushes_before_clients_leave),
     "a drain names nothing": (44, "SE10", names_nothing),
     "an inbox is not sent to the visited node": (44, "C5.1", sends_no_inbox),
     "puts that are sent again are not marked": (3, "Q5", puts_are_not_marked),
