@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from mesh.wire.calls import AskPage
 from mesh.wire.codec import size_of
 from mesh.wire.limits import KIB
 
@@ -20,8 +19,20 @@ SHOWN = 8  # names of nodes in a sentence
 PageRow = TypeVar("PageRow")
 
 
+class Paged(Protocol):
+    """A question whose answer has pages."""
+
+    @property
+    def after(self) -> str:
+        """The key after which the page begins."""
+
+    @property
+    def limit(self) -> int:
+        """The highest number of rows. 0: as many as fit."""
+
+
 def page(
-    places: Iterable[str], row: Callable[[str], PageRow | None], ask: AskPage, size: int = PAGE
+    places: Iterable[str], row: Callable[[str], PageRow | None], ask: Paged, size: int = PAGE
 ) -> tuple[list[PageRow], str]:
     """Return (rows, key to continue after), with the rows sorted by key; the key is "" after the last page.
 

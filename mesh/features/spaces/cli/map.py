@@ -12,7 +12,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import print_data, print_message, size, tell_json
 from mesh.cli.table import tell_table
-from mesh.features.spaces.client.map import Entry
+from mesh.features.spaces.client.map import LEAST, MOST, Entry
 from mesh.features.spaces.client.watch import Change
 from mesh.features.spaces.model.definition import MAP
 from mesh.printable import harmless, typed
@@ -22,7 +22,7 @@ name = click.argument("name", metavar="MAP")
 key = click.argument("key", metavar="KEY")
 ttl = click.option(
     "--ttl",
-    type=options.FiniteNumber(min=0.1, max=315_360_000),
+    type=options.FiniteNumber(min=LEAST, max=MOST),
     metavar="S",
     help="Remove the value after S seconds. Default: never.",
 )

@@ -45,7 +45,7 @@ class Write:
 
     Attributes:
         kind: The operation.
-        key: The key; "" in a counter.
+        key: The key of the value, or the name of a counter.
         content: The value to put.
         version: For `put_if` and `remove`: the version that must be there; 0: no value. -1: any.
         expires: The end of the value in ns since 1970; 0: never.

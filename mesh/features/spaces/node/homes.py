@@ -21,7 +21,7 @@ from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.delivery.router import Router
-from mesh.operations import Delete, Op
+from mesh.operations import Op
 from mesh.reserved import OF_MESH
 from mesh.values import Headers
 from mesh.wire.envelope import PERSISTENT, Envelope
@@ -64,7 +64,7 @@ class Homes(Component):
     def figures(self) -> dict[str, int | float]:
         return {
             "space_keys": sum(home.state.head.keys for home in self._homes.values()),
-            "space_bytes": sum(home.state.head.size for home in self._homes.values()),
+            "space_bytes": self.holds(),
         }
 
     def holds(self) -> int:
@@ -107,11 +107,6 @@ class Homes(Component):
         """Return a value that has not expired."""
         value = self._home(name).state.values.get(key)
         return value if value is not None and value.is_present(self._context.clock.believed) else None
-
-    def page(self, name: str, after: str) -> Iterator[tuple[str, Value]]:
-        """Yield the values of a space behind a key, by key."""
-        values, now = self._home(name).state.values, self._context.clock.believed
-        return ((key, values[key]) for key in sorted(values) if key > after and values[key].is_present(now))
 
     # --- writes -----------------------------------------------------------------------------------------
 
@@ -160,7 +155,7 @@ class Homes(Component):
             yield rows.put_outcomes(home.name, stream, outcomes, wall)
         yield from self._outdated(home, batch, wall)
 
-    def _outdated(self, home: Home, batch: Batch, wall: int) -> Iterator[Delete]:
+    def _outdated(self, home: Home, batch: Batch, wall: int) -> Iterator[Op]:
         """Forget the outcomes of sessions that have not written for a day, or of the oldest of too many."""
         for stream in batch.outcomes:
             home.used.pop(stream, None)
@@ -170,7 +165,7 @@ class Homes(Component):
                 break
             del home.used[stream]
             home.state.outcomes.pop(stream, None)
-            yield Delete(rows.TABLE, rows.row_key(rows.OUTCOMES, home.name, stream))
+            yield rows.delete_outcomes(home.name, stream)
 
     def _landed(self, home: Home, batch: Batch) -> None:
         batch.apply()

@@ -2,10 +2,12 @@
 
 # Law 1: only the home decides a write or answers a read. Other nodes pass the question on.
 # Law 2: a write counts only with the signature of its client, so no node can invent one.
-# Law 3: a space is created by the first write or read, so that a node that is cut off does not read nothing.
+# Law 3: the first write or read creates a space, so a read on a node that is cut off fails: without the
+#        definition, it could not tell an empty space from one that it does not know.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -28,7 +30,7 @@ from mesh.features.spaces.proof import write_text
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.context.pages import fitting, page
+from mesh.kernel.context.pages import page
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.proof import stream_of
@@ -38,7 +40,6 @@ from mesh.wire.limits import HOPS
 from mesh.wire.properties import decode_properties
 from mesh.wire.replies import R, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten
 
-ROWS = 1000  # values of a page
 TTL_LEAST, TTL_MOST = 100, 10 * 365 * 24 * 3600 * 1000  # ms
 
 A = TypeVar("A", bound=Carried)
@@ -109,7 +110,7 @@ class SpaceCalls(Component):
             self._pass_on(asked, ask.space, SpaceWritten)
             return
         if ask.ttl:
-            write = _with_end(write, self._context.clock.believed + ask.ttl * 10**6)
+            write = dataclasses.replace(write, expires=self._context.clock.believed + ask.ttl * 10**6)
         numbered = Numbered(stream_of(ask.writer), ask.number, ask.low, write)
         self._homes.write(ask.space, numbered, lambda outcome: _answer(asked, outcome))
 
@@ -124,13 +125,16 @@ class SpaceCalls(Component):
         if not self._spaces.is_home(ask.space):
             self._pass_on(asked, ask.space, SpaceRows)
         elif ask.key:
-            value = self._homes.find(ask.space, ask.key)
-            asked.reply(self._rows(ask.space, [_row(ask.key, value)] if value is not None else []))
+            row = self._row(ask.space, ask.key)
+            asked.reply(self._rows(ask.space, [row] if row is not None else []))
         else:
-            most = min(ask.limit or ROWS, ROWS)
-            found = fitting((_row(*each) for each in self._homes.page(ask.space, ask.after)), most)
-            is_last = not found or next(self._homes.page(ask.space, found[-1].key), None) is None
-            asked.reply(self._rows(ask.space, found, "" if is_last else found[-1].key))
+            keys = self._homes.state(ask.space).values
+            found, after = page(keys, lambda key: self._row(ask.space, key), ask)
+            asked.reply(self._rows(ask.space, found, after))
+
+    def _row(self, space: str, key: str) -> SpaceRow | None:
+        value = self._homes.find(space, key)
+        return _row(key, value) if value is not None else None
 
     def _rows(self, space: str, found: list[SpaceRow], after: str = "") -> SpaceRows:
         head = self._homes.state(space).head
@@ -223,10 +227,6 @@ def _answer(asked: IncomingCall[AskSpaceWrite], outcome: Outcome | MeshError) ->
     asked.reply(
         SpaceWritten(code=outcome.code, version=outcome.version, content=outcome.content, props=outcome.props)
     )
-
-
-def _with_end(write: Write, expires: int) -> Write:
-    return Write(write.kind, write.key, write.content, write.version, expires, write.amount, write.props)
 
 
 def _row(key: str, value: Value) -> SpaceRow:

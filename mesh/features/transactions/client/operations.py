@@ -46,9 +46,9 @@ class SettledJob(NamedTuple):
 
 
 class PlannedMessage(NamedTuple):
-    """A message: its envelope, and its place there."""
+    """A message: the index of its envelope, and its index there."""
 
-    builder: Builder
+    envelope: int
     place: int
 
 
@@ -62,7 +62,7 @@ class Operations:
         self._settled: set[tuple[int, int]] = set()  # id of the delivered envelope, place
         self.messages: list[PlannedMessage] = []
         self._builders: list[tuple[Builder, int]] = []  # with the operation that began each
-        self._last: dict[str, Builder] = {}  # by domain
+        self._last: dict[str, int] = {}  # index of the last builder, by domain
         self._bytes = self._header_bytes = 0
 
     def add_job(self, taking: Consumption, of: tuple[DeliveredEnvelope, int], what: int, delay: int) -> None:
@@ -84,7 +84,8 @@ class Operations:
         key: str, content: bytes, props: bytes, expires: int,
     ) -> None:  # fmt: skip
         """Add a message, checked before, to an envelope of its kind. Raises: MessageTooLarge."""
-        builder, is_new = self._last.get(domain), False
+        at = self._last.get(domain, -1)
+        builder, is_new = self._builders[at][0] if at >= 0 else None, False
         kind = (flags, to, put, xml)
         if builder is None or builder.full or (builder.flags, builder.to, builder.put, builder.xml) != kind:
             builder, is_new = Builder(domain, flags, to, 1, self._most), True
@@ -94,9 +95,9 @@ class Operations:
         self._count_one()
         if is_new:
             self._builders.append((builder, self.count - 1))
-            self._last[domain] = builder
+            at = self._last[domain] = len(self._builders) - 1
         builder.add(key, content, props, expires)
-        self.messages.append(PlannedMessage(builder, len(builder.slices) - 1))
+        self.messages.append(PlannedMessage(at, len(builder.slices) - 1))
 
     def _check_size(self, size: int, header: int, is_new: bool) -> None:
         if self._bytes + size > TRANSACTION_BYTES:
@@ -160,11 +161,6 @@ class Operations:
         """Return the operation to which an index in a refusal belongs; -1: to none."""
         firsts = [*settled, *(operation for _, operation in self._builders)]
         return firsts[index] if 0 <= index < len(firsts) else -1
-
-    def place_of(self, message: PlannedMessage) -> tuple[int, int]:
-        """Return the index of a message's envelope, and its index there."""
-        at = next(i for i, (builder, _) in enumerate(self._builders) if builder is message.builder)
-        return at, message.place
 
 
 def delivery_of(job: object) -> tuple[Consumption, tuple[DeliveredEnvelope, int]]:

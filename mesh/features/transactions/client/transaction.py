@@ -11,7 +11,7 @@ from mesh.client.options import PublishOptions, PutOptions, SendOptions
 from mesh.client.posting import Posting
 from mesh.errors import BadArgument, Closed, InDoubt, MeshTimeout, TransactionRefused
 from mesh.features.transactions.client.core.commits import OpenCommit
-from mesh.features.transactions.client.operations import Operations, delivery_of
+from mesh.features.transactions.client.operations import Operations, PlannedMessage, delivery_of
 from mesh.features.transactions.wire import ACK, NACK
 from mesh.reserved import check_domain_free
 from mesh.values import Published, message_id
@@ -200,7 +200,7 @@ class Transaction:
         finally:
             for taking in self._leaving if handed else ():
                 self._client._core.queues.end_consumption(taking)
-        self._results = [self._published(operations, answers, at) for at in range(len(operations.messages))]
+        self._results = [self._published(answers, message) for message in operations.messages]
 
     async def _answered(
         self, operations: Operations, handed: list[OpenCommit]
@@ -217,10 +217,9 @@ class Transaction:
         client._shell.hurry()
         return await it.promise, settled
 
-    def _published(self, operations: Operations, answers: list[Answer], message: int) -> Published:
-        envelope, index = operations.place_of(operations.messages[message])
-        answer = answers[envelope]
-        name = message_id(self._client._stream, answer.domain, answer.first + index)
+    def _published(self, answers: list[Answer], message: PlannedMessage) -> Published:
+        answer = answers[message.envelope]
+        name = message_id(self._client._stream, answer.domain, answer.first + message.place)
         return Published(answer.state, name, answer.matched, answer.text)  # type: ignore[arg-type]
 
 
