@@ -28,7 +28,7 @@ class Map(ThreadMap[T]):
         return self._aio.name
 
     def declare(self, *, home: str = "", max_keys: int = 100_000, max_bytes: int = 64 << 20) -> str:
-        """Create the map with these terms. If it exists with the same terms, nothing changes.
+        """Create the map. If it exists with the same home and limits, nothing changes.
 
         Without it, the first use creates the map, at the node of the client that uses it.
 
@@ -41,8 +41,8 @@ class Map(ThreadMap[T]):
             The name of the home.
 
         Raises:
-            BadArgument: A term is invalid.
-            LocalError: SPACE_EXISTS: it exists with other terms; NODES_AWAY: too few nodes are reachable.
+            BadArgument: A limit is invalid.
+            LocalError: SPACE_EXISTS: its home or limits differ; NODES_AWAY: too few nodes are reachable.
 
         Example:
             m.map("prices").declare(home="heron", max_keys=1000)

@@ -69,7 +69,7 @@ def ls(name: str | None, as_json: bool, url: str | None) -> int:
 )
 @options.url
 def create(name: str, home: str, max_keys: int, max_bytes: int, url: str | None) -> None:
-    """Create MAP with these terms. Without this command, the first use creates it."""
+    """Create MAP. Without this command, the first use creates it."""
     with sync.connect(url) as m:
         at = m.map(name).declare(home=home, max_keys=max_keys, max_bytes=max_bytes)
     print_message(f"the home of map {harmless(name)} is {at}")
