@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -60,14 +61,15 @@ def _accepted_again(history: History) -> Iterator[Event]:
 
     The second master cannot know whether the first one has the message.
     """
-    pubs, first, ended = published(history), dict[Id, str](), -inf
+    pubs, masters, ended = published(history), defaultdict[Id, set[str]](set), -inf
     for e in history.of("accept", "again", "crash", "stop"):
         if e.kind in ("crash", "stop"):
             ended = e.at
             continue
         for number in e.numbers:
             name = e.stream, e.domain, number
-            is_second = first.setdefault(name, e.who) != e.who or e.kind == "again"
+            masters[name].add(e.who)
+            is_second = len(masters[name]) > 1 or e.kind == "again"
             if is_second and name in pubs and pubs[name].at <= ended:
                 yield replace(e, first=number, last=number)
 
