@@ -52,13 +52,16 @@ class StoreHandle:
             self.delete_released(stored)
 
     def delete_released(self, stored: StoredEnvelope) -> None:
-        """With the next commit, delete a stored envelope that has no sinks left."""
+        """With the next commit, delete a stored envelope that has no sinks left, unless it is pinned.
+
+        Pins are for subscribers. A kept message of a queue would be delivered again after a restart.
+        """
+        if self.pins and not stored.envelope.to and self.pins.delays(stored.position):
+            return
         self.drop_position(stored.position)
 
     def drop_position(self, position: int) -> None:
-        """With the next commit, delete the envelope at this position, unless it is pinned."""
-        if self.pins and self.pins.delays(position):
-            return
+        """With the next commit, delete the envelope at this position."""
         self.live -= 1
         self._rewrites.pop(position, None)
         self._drops.append(position)

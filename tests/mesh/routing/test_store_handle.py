@@ -1,5 +1,7 @@
 """Positions in a store, and changes that wait for its next commit."""
 
+from msgspec.structs import replace
+
 from mesh.operations import Append, Delete, Drop, Put, Rewrite
 from mesh.routing.store_handle import StoreHandle
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -116,4 +118,18 @@ def test_what_nobody_is_owed_any_more_is_dropped_and_not_written_again() -> None
     other.feed.on_processed(1, 0.0)
     assert (other.released, stored.owed) == ([stored], 0)
     shelf.delete_released(stored)
+    assert shelf.take_later() == [Drop((1,))]
+
+
+def test_a_pin_keeps_published_messages_but_none_with_a_receiver() -> None:
+    shelf = StoreHandle()
+    shelf.pins.pin("a subscriber that moved", 1, 2)
+    shelf.delete_released(put_envelope(shelf))
+    put = replace(envelope("a", first=2, persistent=True), to="queue/jobs")
+    direct = StoredEnvelope(put, own=True)
+    shelf.append_envelope(direct, [("f", None)])
+    shelf.delete_released(direct)
+    assert shelf.take_later() == [Drop((2,))], "the queue has deleted its row"
+    shelf.pins.pin("a subscriber that moved", 1, 0)
+    shelf.drop_unpinned()
     assert shelf.take_later() == [Drop((1,))]
