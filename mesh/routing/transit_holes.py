@@ -50,7 +50,9 @@ class TransitHoles:
         hole = self._holes.get(key)
         if hole is None or first <= hole.last:
             return False
-        if low > hole.last or first in hole.returned or len(hole.returned) >= RETURNED:
+        hole.returned.drop_below(low)
+        is_over = low > hole.last and not hole.returned  # otherwise a returned one has not come again yet
+        if is_over or first in hole.returned or len(hole.returned) >= RETURNED:
             del self._holes[key]
             return False
         hole.returned.add(first, last)

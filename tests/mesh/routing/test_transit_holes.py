@@ -25,6 +25,17 @@ def test_messages_pass_whose_publisher_has_the_answer_to_the_expired_one() -> No
     assert not holes.must_return(KEY, 7, 7, low=1)
 
 
+def test_a_message_that_went_back_is_not_overtaken_although_the_expired_one_is_answered() -> None:
+    holes = holes_after(5)
+    assert holes.must_return(KEY, 6, 8, low=1)
+    assert holes.must_return(KEY, 9, 9, low=7)
+    assert not holes.must_return(KEY, 7, 8, low=1)
+    assert not holes.must_return(KEY, 9, 9, low=7)
+    holes = holes_after(5)
+    assert holes.must_return(KEY, 6, 8, low=1)
+    assert not holes.must_return(KEY, 9, 9, low=9), "those that went back have their answers"
+
+
 def test_the_expired_message_passes_when_it_is_sent_again() -> None:
     holes = holes_after(5)
     assert not holes.must_return(KEY, 5, 5, low=1)
