@@ -86,6 +86,10 @@ class Backlog(EnvelopeSlices):
         else:
             away.keep_in_memory(slice_)
 
+    def messages_until(self, number: int) -> int:
+        away = self.away.messages_until(number) if self.away is not None else 0
+        return super().messages_until(number) + away
+
     def pop(self) -> EnvelopeSlice:
         """Remove and return the first slice, which must be ready."""
         return self._less(self._row.popleft())

@@ -46,6 +46,12 @@ class DiskBacklog:
         """The number of messages dropped before entries that are on disk only or being read."""
         return sum(self._gaps.values()) + sum(slice_.gap for slice_ in (*self.coming, *self.void))
 
+    def messages_until(self, number: int) -> int:
+        """Return the number of messages of the slices with numbers up to `number`."""
+        rows = (self.coming, self.void, self.behind)
+        known = sum(p.messages for row in rows for p in row if p.number <= number)
+        return known + self._paged.messages_until(number)
+
     def page(self, slice_: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
         """Keep the slice on disk only.
 

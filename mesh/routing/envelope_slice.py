@@ -122,6 +122,10 @@ class EnvelopeSlices:
         self._row.remove(slice_)
         return self._less(slice_)
 
+    def messages_until(self, number: int) -> int:
+        """Return the number of messages of the slices with numbers up to `number`."""
+        return sum(slice_.messages for slice_ in self._row if slice_.number <= number)
+
     def take_all(self) -> list[EnvelopeSlice]:
         slices = list(self._row)
         self._row.clear()

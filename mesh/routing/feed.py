@@ -64,7 +64,7 @@ class Feed(FeedState):
 
     def offer_resumed(self, slice_: EnvelopeSlice, now: float) -> None:
         """Offer a slice of a resumed log, ahead of the slices in `aside`."""
-        slice_.number = self._offered = self._offered + 1
+        slice_.number = self.offered = self.offered + 1
         if self.closed:
             self.release(slice_.stored)
             return
@@ -85,7 +85,7 @@ class Feed(FeedState):
         for slice_ in slices:
             self.offer(slice_, now)
         for slice_ in waiting:
-            slice_.number = self._offered = self._offered + 1
+            slice_.number = self.offered = self.offered + 1
             self._backlog.append(slice_)
         self.release_held()
 
@@ -270,7 +270,7 @@ class Feed(FeedState):
         `newest` is the slice that the drop makes room for, if it is not the dropped one.
         """
         gap = self._drop(slice_, "OVERRUN")
-        is_old = slice_.number < self._offered  # no later slice waits otherwise
+        is_old = slice_.number < self.offered  # no later slice waits otherwise
         if not (is_old and self._backlog.leave_gap(gap, slice_.number)):
             heir: Feed | EnvelopeSlice = self if newest is None else newest
             heir.gap += gap

@@ -58,13 +58,13 @@ class FeedState:
         self.gone_since = 0.0
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
+        self.offered = 0  # number of the last slice
         self.coming = 0  # bytes accepted for it and being stored
         self.gap = 0  # unreported dropped messages behind all slices
         # By master: slices that wait until the session's resume of its log is complete; None: not delivered.
         self.aside: dict[bytes, list[EnvelopeSlice] | None] = {}
         self._released = released
         self._lost = lost
-        self._offered = 0
         self._backlog = Backlog(credit, overflow, paging)
         self._flight = Flight(credit)
         self._progress = 0.0
@@ -142,6 +142,10 @@ class FeedState:
     def pending(self) -> int:
         """The number of messages in flight or waiting."""
         return self._flight.messages + self._backlog.messages
+
+    def pending_until(self, number: int) -> int:
+        """Return the number of messages in flight or waiting in the slices offered up to that `number`."""
+        return self._flight.messages_until(number) + self._backlog.messages_until(number)
 
     def left_behind(self, received: int) -> int:
         """Return how many messages a subscriber lacks that goes on elsewhere, without those in a log.

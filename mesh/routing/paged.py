@@ -46,6 +46,10 @@ class Page:
         at = bisect_right(self.stamps, stamp, self._at)
         return self.stamps[at] if at < len(self.stamps) else 0
 
+    def messages_until(self, stamp: int) -> int:
+        """Return the number of messages with stamps up to `stamp`. Stamps must be ascending."""
+        return sum(self.counts[self._at : bisect_right(self.stamps, stamp, self._at)])
+
     def _row(self, at: int) -> EntryRow:
         expires = self.expires[at] if self.expires is not None else 0
         return self.positions[at], self.counts[at], self.sizes[at], self.stamps[at], expires
@@ -129,6 +133,10 @@ class Paged:
     def first_behind(self, stamp: int) -> int:
         """Return the lowest stamp above `stamp`, or 0. Stamps must be ascending."""
         return next(filter(None, (page.first_behind(stamp) for page in self._pages)), 0)
+
+    def messages_until(self, stamp: int) -> int:
+        """Return the number of messages with stamps up to `stamp`. Stamps must be ascending."""
+        return sum(page.messages_until(stamp) for page in self._pages)
 
     def take_void(self, wall: int, most: int, size: float = inf) -> list[EntryRow]:
         """Remove and return rows that have expired at `wall`, limited by `most` and `size`.

@@ -14,7 +14,7 @@ from mesh.features.services.node.groups import Group
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.memory import OWN, Memory
-from mesh.routing.overflow import Overflow
+from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paged import ROWS, Paged
 from mesh.routing.paging import Found, Paging
 from mesh.routing.peerfeed import PeerFeed
@@ -107,6 +107,20 @@ def test_however_many_are_on_the_disk_they_keep_their_order() -> None:
     assert (paged.first, paged.last(ROWS), paged.first_behind(ROWS)) == (1, ROWS + 1, ROWS + 1)
     assert [paged.pop()[0] for _ in many] == [*many]
     assert not paged
+
+
+def test_messages_up_to_a_number_are_counted_wherever_they_wait() -> None:
+    place = Place("joe", limit=2 * (OWN + 200), credit=Credit(bytes=2000, items=3, backlog=4000))
+    joe = place["joe"].feed
+    for n in range(1, 8):
+        place.accept(message(n, count=2), joe=None)
+    place["joe"].offer(StoredEnvelope(message(8, count=2)))
+    joe.connect(0.0)
+    for total in range(1, 9):
+        assert [joe.pending_until(n) for n in range(9)] == [2 * max(0, n + 1 - total) for n in range(9)]
+        place.read()
+        joe.on_processed(total, 0.0)
+    assert joe.pending_until(8) == 0
 
 
 def test_the_next_ones_are_read_before_they_are_wanted() -> None:

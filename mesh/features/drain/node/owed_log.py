@@ -31,7 +31,7 @@ class OwedLog(Component):
         self._nodes = nodes
         self._peers = peers
         self._inboxes = inboxes
-        self._until: dict[bytes, int] = {}  # by uuid: messages matched when LOG began
+        self._until: dict[bytes, int] = {}  # by uuid: number of the last slice when LOG began
         self._below = inf  # position of this node's log at which LOG began
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -41,7 +41,7 @@ class OwedLog(Component):
         self._until.clear()
         self._below = inf
         if self._context.leaving.step >= Step.LOG:
-            self._until.update((uuid, feed.matched) for uuid, _, feed in self._feeds())
+            self._until.update((uuid, feed.offered) for uuid, _, feed in self._feeds())
             self._below = self._disk.shelf.next_position
 
     def _feeds(self) -> Iterator[tuple[bytes, str, PeerFeed]]:
@@ -51,9 +51,9 @@ class OwedLog(Component):
 
     def remains(self) -> Iterator[Left]:
         for uuid, name, feed in self._feeds():
-            newer = feed.matched - self._until.get(uuid, feed.matched)
+            pending = feed.pending_until(self._until.get(uuid, feed.offered))
             unsettled = feed.unsettled(self._context.me.uuid, self._below)
-            if (owed := max(0, feed.pending - newer) + unsettled) > 0:
+            if (owed := pending + unsettled) > 0:
                 fate = Fate.MOVES if self._nodes.is_alive(name) else Fate.WAITS
                 yield Left(Step.LOG, "messages of the log", owed, fate, name)
         unread = {True: 0, False: 0}  # by whether a client reads the inbox
