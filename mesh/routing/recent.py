@@ -36,11 +36,10 @@ class Recent:
         run = self._runs.get((envelope.stream, envelope.domain))
         return run is None or (envelope.first > run[-1].last and envelope.sent >= run[-1].sent)
 
-    def add(self, envelope: Envelope) -> None:
+    def add(self, envelope: Envelope, size: int) -> None:
+        """Add an envelope of this `size_if_new`."""
         self._runs.setdefault((envelope.stream, envelope.domain), []).append(envelope)
-        keys = envelope.keys
-        each = OVERHEAD + len(envelope.xml) if envelope.xml else OVERHEAD
-        self.bytes += len(envelope.body) + each * len(keys) + sum(map(len, keys))
+        self.bytes += size
         self._count += 1
 
     def take_all(self) -> list[RetainedValue]:
@@ -50,6 +49,13 @@ class Recent:
         if len(runs) > 1:
             values.sort(key=lambda value: value.envelope.sent)
         return values
+
+
+def size_if_new(envelope: Envelope) -> int:
+    """Return the bytes that the values of an envelope take at most: if all of its topics were new."""
+    keys = envelope.keys
+    each = OVERHEAD + len(envelope.xml) if envelope.xml else OVERHEAD
+    return len(envelope.body) + each * len(keys) + sum(map(len, keys))
 
 
 def _newest(run: list[Envelope]) -> list[RetainedValue]:

@@ -11,7 +11,7 @@ from typing import Protocol
 from mesh.hops import is_foreign
 from mesh.patterns import SYSTEM, matches
 from mesh.reserved import CONFLICTS, DEAD
-from mesh.routing.recent import Recent
+from mesh.routing.recent import Recent, size_if_new
 from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -85,10 +85,11 @@ class Retained:
         if self.watcher is not None and is_foreign(envelope.sender):  # conflicts must be detected
             self.put_all(last_values(envelope))
             return
-        recent = self._recent
-        if not recent.follows(envelope):
+        recent, size = self._recent, size_if_new(envelope)
+        # An envelope that may evict values comes alone, as if the values before it had been read.
+        if not recent.follows(envelope) or recent.bytes + size > self._max - self.bytes:
             self._settle()
-        recent.add(envelope)
+        recent.add(envelope, size)
         if recent.is_full or recent.bytes > self._max - self.bytes:
             self._settle()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mesh.operations import Delete, Op, Put
@@ -84,6 +84,13 @@ def told(scenario: list[tuple[bytes, list[str], str, int, bool]]) -> Iterable[tu
 
 
 @settings(max_examples=3 * settings().max_examples)
+@example(  # between the second value of "a" and the third one, "b" has no room beside them
+    [
+        (b"s" * 16, [*keys], "transient", size, False)
+        for keys, size in [("a", 0), ("c", 199), ("a", 200), ("ba", 99)]
+    ],
+    3.3,
+)
 @given(SCENARIO, st.sampled_from([2, 3.3, 6, 1000]))
 def test_values_are_the_same_and_persistent_ones_are_on_disk(
     scenario: list[tuple[bytes, list[str], str, int, bool]], topics: float
