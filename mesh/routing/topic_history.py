@@ -1,15 +1,16 @@
 """The latest messages of topics for which a rule keeps more than the retained value."""
 
-# Law 1: a topic has at most as many messages as its rule allows, in the order in which its master accepted
-# them.
+# Law 1: a topic has at most as many messages as its rule allows, in the order of their timestamps.
 # Law 2: with the retained values, all messages fit into the limit of bytes; the topics that were published
 # least recently lose messages first.
 # Law 3: what was erased does not return after a crash: its rows end in the commit of the erasure.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 
 from mesh.operations import Delete, Op, Put
 from mesh.routing.retained_value import RetainedValue, indices_of_values, store_key, values_at
@@ -17,6 +18,7 @@ from mesh.wire.envelope import Envelope
 
 TABLE = "kept"
 PREFIX = b"history/"  # of the keys of rows
+STAMP = attrgetter("stamp")
 Topic = tuple[str, str]  # (key, domain)
 KeptMessage = tuple[RetainedValue, int]  # with the limit of messages of its topic
 
@@ -60,7 +62,10 @@ class TopicHistories:
         for value, most in messages:
             topic = value.key, value.envelope.domain
             kept = self._topics.setdefault(topic, deque())
-            kept.append(value)
+            if kept and value.stamp < kept[-1].stamp:
+                insort(kept, value, key=STAMP)
+            else:
+                kept.append(value)
             self.bytes += value.size
             self._topics.move_to_end(topic)
             while len(kept) > most:
@@ -116,7 +121,7 @@ class TopicHistories:
     def restore(self, rows: Mapping[bytes, bytes], is_there: Callable[[str, str], bool]) -> None:
         """Restore the messages of topics that have a value, by `is_there(key, domain)`."""
         values = [RetainedValue.unpack(row) for key, row in rows.items() if key.startswith(PREFIX)]
-        for value in sorted(values, key=lambda value: value.stamp):
+        for value in sorted(values, key=STAMP):
             if (most := self._most(value)) and is_there(value.key, value.envelope.domain):
                 self.add_all(((value, most),))
             else:

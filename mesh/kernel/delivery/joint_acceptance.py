@@ -78,7 +78,8 @@ class JointAcceptance:
         if not lane.origin.is_new(envelope.first, envelope.last):
             what = f"{context.me.name} has already answered messages of the transaction."
             raise StaleSequence(what, hint="Begin the transaction again.")
-        stamped = envelope.mastered(stamp or context.clock.stamp(), context.hop(0))
+        stamp = stamp or lane.stamp_numbers(envelope, context.clock.stamp())
+        stamped = envelope.mastered(stamp, context.hop(0))
         pieces, matched = self._router.receivers.pieces(envelope, stamped)
         return PlannedEnvelope(lane, envelope, pieces, matched)
 

@@ -224,8 +224,8 @@ class Router(Component):
         stamp: int,
         holder: object,
     ) -> None:
-        context = self._context
-        stamped = envelope.mastered(stamp or context.clock.stamp(), context.hop(0))
+        context, now = self._context, self._context.clock.stamp()
+        stamped = envelope.mastered(stamp or lane.stamp_numbers(envelope, now), context.hop(0))
         try:
             pieces, matched = self._pieces(envelope, stamped)
         except (LocalError, StoreFull) as error:

@@ -36,11 +36,13 @@ class Stage:
             else:
                 self.rows.pop(op.key, None)
 
-    def publish(self, keys: str, *contents: bytes, flags: int = 0, expires: int = 0) -> RetainedValue:
+    def publish(
+        self, keys: str, *contents: bytes, flags: int = 0, expires: int = 0, sent: int = 0
+    ) -> RetainedValue:
         """Accept an envelope, and return its last message as a value."""
         e = envelope(keys, list(contents), first=self.number + 1, flags=flags)
         self.number = e.last
-        e = replace(e, sent=self.number, expires=expires)
+        e = replace(e, sent=sent or self.number, expires=expires)
         kept = self.histories.select_kept(e)
         if flags & PERSISTENT:
             self.write(self.histories.puts(kept))
@@ -61,6 +63,17 @@ def test_the_last_messages_of_a_topic_come_oldest_first_and_others_have_only_the
     ]  # fmt: skip
     assert stage.contents(other, 9) == [b"x4"]
     assert len(stage.histories) == 3
+
+
+def test_a_late_message_takes_its_place_by_its_timestamp_also_after_a_restart() -> None:
+    stage = Stage()
+    last = [stage.publish("a", b"%d" % n, flags=PERSISTENT, sent=sent) for n, sent in enumerate((3, 9, 6))][1]
+    assert stage.contents(last, 9) == [b"0", b"2", b"1"]
+    stage.publish("a", b"too old", flags=PERSISTENT, sent=1)
+    assert stage.contents(last, 9) == [b"0", b"2", b"1"]
+    stage.histories = stage.made()
+    stage.histories.restore(stage.rows, lambda key, domain: True)
+    assert stage.contents(last, 9) == [b"0", b"2", b"1"]
 
 
 def test_of_an_envelope_with_many_messages_each_topic_keeps_its_last_ones() -> None:
