@@ -46,9 +46,9 @@ def _places(given: Event) -> tuple[list[str], int]:
 class LateByWay:
     """Transient messages that a master keeps for an unreachable next hop, which are missed until it returns.
 
-    The master keeps them until BACK seconds after the node ended; then other nodes are queried instead. If
-    another process ends before the node returns, the number may be lost. Messages of a node that has just
-    returned are reported soon.
+    The master keeps them until BACK seconds after the node ended; then other nodes are queried instead. A
+    subscriber's node that starts meanwhile waits as long. If another process ends before the node returns,
+    the number may be lost. Messages of a node that has just returned are reported soon.
     """
 
     def __init__(self, history: History) -> None:
@@ -74,9 +74,10 @@ class LateByWay:
             if begin <= event.at <= end and names & {*came_by[-1:]} and not names <= {*came_by}:
                 is_forgotten = any(pub.at < at <= end for at, _ in self._ends)
                 due = max(due, inf if is_forgotten else end + BACK)
+        started = max((at for home in came_by[-1:] for at in self._starts[home] if at <= pub.at), default=0.0)
         for ended, way in self._ends:
             back = min((at for at in self._starts.get(way, ()) if at > ended), default=inf)
-            if way not in came_by and ended <= pub.at <= min(back, ended + BACK):
+            if way not in came_by and ended <= pub.at <= min(back, max(ended, started) + BACK):
                 is_forgotten = any(pub.at < at <= back and who != way for at, who in self._ends)
                 due = max(due, inf if is_forgotten else back + BACK)
         return due

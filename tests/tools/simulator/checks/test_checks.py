@@ -462,6 +462,7 @@ def test_what_a_way_brings_too_late_that_is_just_back_is_told_when_it_comes(
         (7.0, 31.0, (), 0),
         (7.0, 41.0, (), 1),
         (17.0, 31.0, (), 1),  # the route has been down for long
+        (17.0, 31.0, (said("start", "b", 8.0),), 0),  # its node has just looked for it
         (7.0, 99.0, (said("crash", "a", 20.0), said("start", "a", 21.0)), 0),
         (7.0, 99.0, (said("crash", "a", 35.0),), 1),
     ],
