@@ -17,6 +17,7 @@ from mesh.kernel.feature import Feature, FeatureParts, build, in_order
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.forwarding.dirty_reads import DirtyReads
 from mesh.kernel.forwarding.forwarder import Forwarder
+from mesh.kernel.forwarding.joint_forwards import JointForwards
 from mesh.kernel.forwarding.joint_routes import JointRoutes
 from mesh.kernel.forwarding.provenance import Provenance
 from mesh.kernel.forwarding.routes import Routes
@@ -133,6 +134,7 @@ class Parts(Foundation):
         publishing = self.publishing = Publishing(context, sessions, forwarder)
         self.joint = JointAcceptance(context, router)
         self.joint_routes = JointRoutes(context, mapping, forwarder.routing)
+        self.joint_forwards = JointForwards(context, router, mapping, forwarder, provisional)
         clients = self.clients = Clients(context, router, nodes, publishing, subscribing, sessions)
         visiting = self.visiting = Visiting(context, disk, n, calls, clients, resuming)
         holdings = Holdings(context, sessions, clients.cut_off_largest)

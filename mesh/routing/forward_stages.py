@@ -27,6 +27,7 @@ class Keeping(Enum):
     KEPT_WARNED = ("this node keeps it in memory, and has warned its publisher", True, True)
     STORING = ("this node warns its publisher as soon as it is on disk", True, True)
     STORED = ("this node keeps it on disk, and has warned its publisher", True, True)
+    COMMITTING = ("it must not leave before its transaction is committed", True, True)
 
     def __init__(self, text: str, is_kept: bool, is_warned: bool) -> None:
         self.text = text
@@ -46,8 +47,9 @@ KEEPING_AFTER: dict[Keeping, tuple[Keeping, ...]] = {
     Keeping.PASSING: (Keeping.PASSING_WARNED, Keeping.KEPT),  # KEPT: its publisher came to this node
     Keeping.PASSING_WARNED: (Keeping.KEPT,),
     # STORED: an earlier process of this node has stored it.
-    Keeping.KEPT: (Keeping.KEPT_WARNED, Keeping.STORING, Keeping.STORED),
+    Keeping.KEPT: (Keeping.KEPT_WARNED, Keeping.STORING, Keeping.STORED, Keeping.COMMITTING),
     Keeping.KEPT_WARNED: (),
     Keeping.STORING: (Keeping.STORED, Keeping.KEPT),  # KEPT: it could not be stored, or not yet
     Keeping.STORED: (),
+    Keeping.COMMITTING: (Keeping.STORED, Keeping.KEPT_WARNED),
 }

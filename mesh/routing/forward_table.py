@@ -22,7 +22,7 @@ from mesh.wire.envelope import Envelope
 # Law 5: an entry to several masters is in several queues, each at its own pace, and stored once.
 # Law 6: an entry has a serial for each of its numbers, so its parts keep its place in order of arrival.
 
-KEPT, PASSING = Keeping.KEPT, Keeping.PASSING
+KEPT, PASSING, COMMITTING = Keeping.KEPT, Keeping.PASSING, Keeping.COMMITTING
 FORMER = 16  # former next hops of an entry that are remembered
 
 
@@ -164,12 +164,12 @@ class ForwardTable:
     ) -> Iterator[PendingForward]:
         """Yield the entries that may be sent to the node now, in order, and count each as in flight.
 
-        A queue stops at the first entry that `may_leave` rejects. An entry that `is_aside` selects is
-        deferred, and later ones pass it.
+        A queue stops at the first entry that `may_leave` rejects, or whose transaction is not committed. An
+        entry that `is_aside` selects is deferred, and later ones pass it.
         """
         for line in list(self._lines.get(hop, {}).values()):
             while self._is_open(line) and (entry := line.oldest()) is not None:
-                if not may_leave(entry):
+                if entry.keeping is COMMITTING or not may_leave(entry):
                     break
                 line.drop(entry)
                 if is_aside(entry):

@@ -74,6 +74,7 @@ class PendingForward:
     sent_to: tuple[bytes, int] | None = None  # uuid and boot of the last next hop
     is_given: bool = False  # local clients receive it before its master
     first_was_sent: bool = False  # sent to `first`, or stored before
+    is_joint: bool = False  # of a committed transaction
 
     # --- stages -----------------------------------------------------------------------------------------
 
@@ -188,11 +189,13 @@ class PendingForward:
 
     @property
     def size(self) -> int:
-        e = self.envelope
-        if e.xml:
-            return len(e.body) + 64 * e.count + len(e.xml)
-        return len(e.body) + 64 * e.count
+        return size_of(self.envelope)
 
     @property
     def messages(self) -> int:
         return self.open.count()
+
+
+def size_of(e: Envelope) -> int:
+    """Return the bytes that an entry with the envelope counts in the outbound buffer."""
+    return len(e.body) + 64 * e.count + len(e.xml)

@@ -42,6 +42,7 @@ HELD = 32768  # Between nodes: to a master, the sender keeps the contents; from 
 SILENT = 65536  # Of an erased topic: no client is notified. Nodes set it.
 ONE_SESSION = 131072  # To a client: for one of its sessions, not for each.
 LATE = 262144  # In a client only: a newer message of its publisher arrived before.
+JOINT = 524288  # In a store only: a committed transaction contains it.
 UNCONFIRMED = PROVISIONAL | RETRACTED
 MARKS = FIRST | SECOND
 

@@ -41,8 +41,9 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 
     A message that is refused or expires after a `FORWARD_WARNING` is republished as a dead letter, with the
     key `__sys__deadMessage/` and its id. Before its own headers it has `dead-code`, `dead-reason`, `dead-id`,
-    `dead-key`, `dead-domain`, `dead-sender`, `dead-to`, `dead-owner`, `dead-priority` and `dead-group`.
-    Receivers that may not read it receive only `dead-code`, `dead-id` and `dead-private`.
+    `dead-key`, `dead-domain`, `dead-sender`, `dead-to`, `dead-owner`, `dead-transaction`
+    (`committed`), `dead-priority` and `dead-group`. Receivers that may not read it receive only `dead-code`,
+    `dead-id` and `dead-private`.
 
     Attributes:
         domain: Domain of the stream.

@@ -43,7 +43,7 @@ SENDERS: Mapping[str, Sequence[type[c.Command]]] = {
     "to or between gateways": (Relay, Relayed),
     "between gateways": (Site, Behind),
 }
-HIDDEN = {"MIB", "KIB", "TAILED", "LATE"}  # no part of the protocol
+HIDDEN = {"MIB", "KIB", "TAILED", "LATE", "JOINT"}  # no part of the protocol
 
 
 def heading(kind: int) -> str:

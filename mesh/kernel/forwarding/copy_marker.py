@@ -14,7 +14,7 @@ from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.routing.first import first_of, mark
 from mesh.routing.pending_forward import PendingForward
-from mesh.wire.envelope import FIRST, MARKS, NO_RELAY, RESENT, SECOND, TAILED, Envelope
+from mesh.wire.envelope import FIRST, JOINT, MARKS, NO_RELAY, RESENT, SECOND, TAILED, Envelope
 from mesh.wire.limits import DIRTY, DURABLE, STAYS
 
 
@@ -108,10 +108,11 @@ def tailed(entry: PendingForward) -> Envelope:
     master.
     """
     e = entry.envelope
+    flags = e.flags | TAILED | (JOINT if entry.is_joint else 0)
     if not entry.first:
-        return replace(e, flags=e.flags | TAILED)
+        return replace(e, flags=flags)
     entry.first_was_sent = True  # must be assumed after a crash
-    return replace(e, flags=e.flags | TAILED, put=(0, 0, entry.first))
+    return replace(e, flags=flags, put=(0, 0, entry.first))
 
 
 def untailed(e: Envelope) -> tuple[Envelope, str]:

@@ -10,6 +10,7 @@ from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.delivery.durable_bindings import Answered
 from mesh.kernel.delivery.router import Router
+from mesh.printable import count
 from mesh.reserved import DEAD_LETTERS, DEAD_SENDER, OF_MESH, OWNER
 from mesh.values import Headers, message_id
 from mesh.wire.commands import Answer
@@ -29,10 +30,13 @@ class DeadLetters:
         self._stream = context.ids(16)
         self._number = 0
 
-    def publish_refused(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
+    def publish_refused(
+        self, envelope: Envelope, answer: Answer, owner: str = "", is_joint: bool = False
+    ) -> None:
         """Republish the messages `answer.first` to `answer.last` of an envelope, with the reason.
 
         `owner` is the key whose inbox the messages were addressed to, or "". The messages also count as lost.
+        `is_joint` means that a committed transaction contains them, which is an event.
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
         self._context.counters.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
@@ -40,10 +44,13 @@ class DeadLetters:
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:
                     self._context.counters.add_count("dead")
-                    self._publish(envelope, i, answer, owner)
-
-    def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:
-        self.publish_letter(self.letter(e, i, answer, owner), lambda answer: None)
+                    letter = self.letter(envelope, i, answer, owner, is_joint)
+                    self.publish_letter(letter, lambda answer: None)
+        if is_joint:
+            what = (
+                f"{envelope.sender}: {count(n, 'message')} of a committed transaction did not reach {who}: "
+            )
+            self._context.event("transaction", what + answer.text, level="warning")
 
     def publish_letter(self, letter: DeadLetterContents, answered: Answered, queue: str = "") -> None:
         """Publish a dead letter under its own key at this node, or into the queue named `queue`.
@@ -55,7 +62,9 @@ class DeadLetters:
         envelope = letter.envelope(self._stream, self._number, key, queue, self._context.me.name)
         self._router.publish_here(self._stream, envelope, answered)
 
-    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> DeadLetterContents:
+    def letter(
+        self, e: Envelope, i: int, answer: Answer, owner: str = "", is_joint: bool = False
+    ) -> DeadLetterContents:
         """Return the contents to republish for message `i` of an envelope, with headers about the failure.
 
         The headers of the message are left out if they cannot be read, or if all headers together are too
@@ -76,6 +85,7 @@ class DeadLetters:
             (DEAD_SENDER, e.sender),
             ("dead-to", e.to),
             *([(OWNER, owner)] if owner else []),
+            *([("dead-transaction", "committed")] if is_joint else []),
             *([("dead-priority", str(e.put[0])), ("dead-group", e.put[2])] if e.put else []),
         ]
         try:

@@ -87,14 +87,22 @@ class DirtyReads(Component):
         """
         if e.to:
             return False
+        targets = self._targets(e)
+        is_dirty = bool(targets) and not decision.copies and self._mapping.is_dirty(e, decision.node)
+        self._record_forwarded(e, targets, is_dirty)
+        return is_dirty
+
+    def pass_over(self, e: Envelope) -> None:
+        """Record an envelope of a transaction as forwarded. It is no dirty read, as its commit may fail."""
+        if not e.to:
+            self._record_forwarded(e, self._targets(e), is_dirty=False)
+
+    def _record_forwarded(self, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
         lane = self._lanes.get((e.stream, e.domain))
         if lane is None:
             lane = self._lanes[e.stream, e.domain] = Lane(e.first - 1, self._context.clock.now)
-        targets = self._targets(e)
-        is_dirty = bool(targets) and not decision.copies and self._mapping.is_dirty(e, decision.node)
         self._offer_dirty(lane, e, targets, is_dirty)
         lane.last, lane.used = e.last, self._context.clock.now
-        return is_dirty
 
     def _targets(self, e: Envelope) -> FeedTargets:
         """Return the matching local subscribers that support dirty reads and are not joining."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from msgspec.structs import replace
-
 from mesh.kernel.context.component import TAILED_BACK, Component, HandlerEntry, Restores, on_command
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact
@@ -39,7 +37,7 @@ from mesh.routing.origin import Local
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Answer, Forward, Outcomes
-from mesh.wire.envelope import TAILED, Envelope
+from mesh.wire.envelope import JOINT, TAILED, Envelope
 from mesh.wire.limits import DIRECT
 from mesh.wire.replies import Reason
 
@@ -70,9 +68,9 @@ class Forwarder(Component):
         self.onward, self.rulings = routing.onward, routing.rulings
         self.tailback, self.shipping = routing.tailback, routing.shipping
         self.review = routing.decide_again
-        self._local = Local(to_client)
+        self.local = Local(to_client)
         acceptance = self.acceptance = Acceptance(
-            context, router, mapping, routing, refused, provisional, self._local
+            context, router, mapping, routing, refused, provisional, self.local
         )
         self.publish, self.put_in_queue = acceptance.publish_envelope, acceptance.put_in_queue
         self.accept_from_site = acceptance.accept_envelope
@@ -125,7 +123,7 @@ class Forwarder(Component):
         restored, self._restored = self._restored, []
         for position, e in sorted(restored, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
             self._router.shelf.live += 1
-            self._restore(position, replace(e, flags=e.flags & ~TAILED))
+            self._restore(position, e)
 
     def remains(self) -> Iterator[Left]:
         """Yield the messages that this node keeps for other nodes, by the next node."""
@@ -149,6 +147,10 @@ class Forwarder(Component):
         refusal = self._refused.refusal_of(stream, domain, number)
         if refusal is not None:
             yield reason("REFUSED", why=refusal.state)
+
+    def has_refused(self, e: Envelope) -> bool:
+        """Return whether a message of an envelope of a local client was refused before."""
+        return any(answer for _, _, answer in self._refused.split_repeated(e, e.first, e.last, is_own=True))
 
     def _waits(self, entry: PendingForward, hop: str) -> Reason:
         if self.onward.is_under_way(entry, hop):
@@ -216,8 +218,10 @@ class Forwarder(Component):
         return peer.node.name in self.onward.hops()
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        envelope, first = untailed(envelope)
-        entry = self.onward.add(envelope, self._local, self._context.clock.now)
+        is_joint = bool(envelope.flags & JOINT)
+        envelope, first = untailed(envelope.without(TAILED | JOINT))
+        entry = self.onward.add(envelope, self.local, self._context.clock.now)
+        entry.is_joint = is_joint
         entry.change_keeping(Keeping.STORED)
         entry.position = position
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY

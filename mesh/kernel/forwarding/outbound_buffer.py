@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from msgspec.structs import replace as changed
 
-from mesh.errors import MeshError, TailBackFull
+from mesh.errors import MeshError
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.deadletters import DeadLetters
@@ -68,6 +68,7 @@ class OutboundBuffer:
         self.returns = TransitReturns(context, onward, self.record_final_answer)
         size = self._size = OutboundSize(context, onward)
         self.age, self.depth, self.is_half_full = size.age, size.depth, size.is_half_full
+        self.check_room = size.check_room
 
     # --- waiting ----------------------------------------------------------------------------------------
 
@@ -92,11 +93,21 @@ class OutboundBuffer:
         on the same route are handled first, so that after a crash no stored entry lacks an earlier one. No
         warning is sent yet for an entry that this node must answer as a master, nor for later ones.
         """
+        self._warn_of_row((*self._young_before(entry), entry), why)
+
+    def warn_before(self, entry: PendingForward) -> None:
+        """Warn of earlier entries of the publisher on the same route, before `entry` is stored."""
+        self._warn_of_row(self._young_before(entry), "")
+
+    def _young_before(self, entry: PendingForward) -> list[PendingForward]:
         young = self._young.get(entry.key, {})
         before = [
             e for e in young if e.serial < entry.serial and (e.is_beside(entry) or self._is_unsettled(e))
         ]
-        row = (*sorted(before, key=lambda e: e.serial), entry)
+        return sorted(before, key=lambda e: e.serial)
+
+    def _warn_of_row(self, row: Sequence[PendingForward], why: str) -> None:
+        young = self._young.get(row[0].key, {}) if row else {}
         for each in takewhile(lambda e: not e.lacking.get(HERE), row):
             self._warn(each, why)
             if each.warned or each.is_done:
@@ -114,11 +125,7 @@ class OutboundBuffer:
             if entry.was_sent:  # the master may have it, so it must not be refused
                 self._stick(entry)
             else:
-                error = TailBackFull(
-                    self._size.full_text,
-                    hint="Publish more slowly, or see `mesh ls` for unreachable masters.",
-                )
-                self.refuse_entry(entry, error)
+                self.refuse_entry(entry, self._size.full_error)
         elif entry.envelope.persistent:
             entry.change_keeping(Keeping.STORING)
             self._storage.store(entry, partial(self._on_stored, why))
@@ -241,7 +248,7 @@ class OutboundBuffer:
         if entry.is_given:
             self._retract(entry.envelope, answer)
         if entry.origin.is_local and (entry.warned or answer.state == PARTLY_REFUSED):
-            self._dead.publish_refused(entry.envelope, answer)
+            self._dead.publish_refused(entry.envelope, answer, is_joint=entry.is_joint)
 
     def refuse_entry(self, entry: PendingForward, error: MeshError) -> None:
         """Refuse all open messages of an entry."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mesh.errors import TailBackFull
 from mesh.kernel.context.node_context import NodeContext
 from mesh.printable import count
 from mesh.remote_names import WAY
@@ -22,8 +23,17 @@ class OutboundSize:
     @property
     def is_full(self) -> bool:
         """Whether the waiting entries exceed a limit."""
+        return self._exceeds(self._onward.messages, self._onward.bytes)
+
+    def _exceeds(self, messages: int, size: int) -> bool:
         s = self._context.settings
-        return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
+        return messages > s.tailback_count or size > s.tailback_bytes
+
+    def check_room(self, messages: int, size: int) -> None:
+        """Raise TailBackFull if there is no room for so many more messages and bytes."""
+        messages, size = messages + self._onward.messages, size + self._onward.bytes
+        if self._exceeds(messages, size):
+            raise self._full_error(messages, size)
 
     def is_half_full(self) -> bool:
         """Return whether only publishers of this node may add entries.
@@ -40,14 +50,17 @@ class OutboundSize:
         return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
 
     @property
-    def full_text(self) -> str:
-        """The text for a refused entry, which still counts as waiting."""
-        me, s, onward = self._context.me.name, self._context.settings, self._onward
-        return (
-            f"The outbound buffer of {me} would hold {count(onward.messages, 'message')} and "
-            f"{onward.bytes:,} bytes; the limits are {s.tailback_count:,} messages and "
-            f"{s.tailback_bytes:,} bytes."
+    def full_error(self) -> TailBackFull:
+        """The error for a refused entry, which still counts as waiting."""
+        return self._full_error(self._onward.messages, self._onward.bytes)
+
+    def _full_error(self, messages: int, size: int) -> TailBackFull:
+        me, s = self._context.me.name, self._context.settings
+        what = (
+            f"The outbound buffer of {me} would hold {count(messages, 'message')} and {size:,} bytes; "
+            f"the limits are {s.tailback_count:,} messages and {s.tailback_bytes:,} bytes."
         )
+        return TailBackFull(what, hint="Publish more slowly, or see `mesh ls` for unreachable masters.")
 
     def age(self) -> float:
         """Return the age in s of the oldest waiting message, judged by the first entry of each queue.

@@ -110,6 +110,10 @@ class Publishing(Component):
                 refusals[i] = found.answer(attempt)
         return refusals
 
+    def publish_again(self, session: Session, e: Envelope) -> None:
+        """Process an envelope of a committed transaction as one that the client has sent again."""
+        self._forwarder.publish(replace(e, sender=session.text), was_sent=True)
+
     def _is_refused(self, session: Session, e: Envelope, may_write: bool) -> bool:
         """Refuse an envelope if a row of `REFUSALS` applies, and return whether one does."""
         kinds = self._context.face.destination_handlers

@@ -18,13 +18,14 @@ SENT_AGAIN           +     -           -     +
 DONE                 -     -           -     -
 """
 KEEPING = """
-                PASSING  PASSING_WARNED  KEPT  KEPT_WARNED  STORING  STORED
-PASSING               -               +     +            -        -       -
-PASSING_WARNED        -               -     +            -        -       -
-KEPT                  -               -     -            +        +       +
-KEPT_WARNED           -               -     -            -        -       -
-STORING               -               -     +            -        -       +
-STORED                -               -     -            -        -       -
+                PASSING  PASSING_WARNED  KEPT  KEPT_WARNED  STORING  STORED  COMMITTING
+PASSING               -               +     +            -        -       -           -
+PASSING_WARNED        -               -     +            -        -       -           -
+KEPT                  -               -     -            +        +       +           +
+KEPT_WARNED           -               -     -            -        -       -           -
+STORING               -               -     +            -        -       +           -
+STORED                -               -     -            -        -       -           -
+COMMITTING            -               -     -            +        -       +           -
 """
 
 

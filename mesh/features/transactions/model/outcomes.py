@@ -14,10 +14,13 @@ from msgspec import Meta, Struct, field
 
 from mesh.errors import MeshError, StoreError
 from mesh.wire.codec import reader
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
 from mesh.wire.header import FromOne
 
 KEPT = 24 * 3600 * 10**9  # ns
 MOST = 1_000_000
+WARNING = "FORWARD_WARNING"
 OUTCOME, LOW = b"\0", b"\1"  # first byte of a key in the table `done`
 STREAM = 16  # bytes
 
@@ -27,7 +30,7 @@ StoredRow = tuple[str, bytes]  # store, key
 class EnvelopeOutcome(msgspec.Struct, frozen=True, array_like=True):
     """The answer to the messages of one envelope."""
 
-    state: str = "OK"
+    state: str = "OK"  # or WARNING: at least one message is on its way to other nodes
     matched: Annotated[int, Meta(ge=0)] = 0
     text: str = ""
 
@@ -43,6 +46,13 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
     def pack(self) -> bytes:
         return msgspec.msgpack.encode(self)
+
+    def is_forwarded(self, envelopes: Sequence[Envelope], answer: Answer) -> bool:
+        """Return whether the envelope to which an answer belongs also has messages for other nodes."""
+        for envelope, each in zip(envelopes, self.answers, strict=True):
+            if envelope.domain == answer.domain and envelope.first <= answer.first <= envelope.last:
+                return each.state == WARNING
+        return False
 
 
 _read_outcome = reader(Outcome, 2**24)

@@ -5,6 +5,7 @@
 # Law 2: COMMIT is answered when its outcome is on disk, also if it is a refusal. A repeated one gets the
 #   same answer.
 # Law 3: the numbers of a refused transaction are given up.
+# Law 4: after a repeated COMMIT the final answers of its messages for other nodes are sent again.
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from mesh.errors import LocalError, MeshError, RemoteError
-from mesh.features.transactions.model.outcomes import EnvelopeOutcome, Outcome
+from mesh.features.transactions.model.outcomes import WARNING, Outcome
 from mesh.features.transactions.model.rules import Verdict, commit_verdict, is_expired, is_within_window
 from mesh.features.transactions.node.outcome_rows import OutcomeRows
 from mesh.features.transactions.node.planning import Impossible, Planned, Planning
@@ -25,6 +26,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.delivery.joint_acceptance import JointAcceptance
 from mesh.kernel.subscribers.publishing import Publishing
 from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.sessions import Sessions
 from mesh.wire.commands import Answer, Reply
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import TRANSACTIONS
@@ -43,13 +45,12 @@ class Transaction(Struct, eq=False):
     outcome: Outcome | None = None  # to be answered when nothing is awaited
     awaited: int = 0  # parts that are not answered yet
     known: list[int] = field(default_factory=list)  # indices of envelopes whose domains are not refused
+    accepted: list[Answer] = field(default_factory=list)  # to the parts of envelopes
+    is_repeated: bool = False  # answers to its messages may be lost
 
 
 class Commits(Component):
-    """Component that commits the transactions of clients.
-
-    `sessions` has the sessions by stream.
-    """
+    """Component that commits the transactions of clients."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Commits(Component):
         joint: JointAcceptance,
         planning: Planning,
         rows: OutcomeRows,
-        sessions: Mapping[bytes, Session],
+        sessions: Sessions,
     ) -> None:
         self._context, self._disks = context, disks
         self._publishing, self._joint = publishing, joint
@@ -92,12 +93,13 @@ class Commits(Component):
         outcome = self._rows.find(stream, number)
         verdict = commit_verdict(outcome, under_way is not None, may_run=not refusals)
         if under_way is not None:
-            under_way.request = command.request
+            under_way.request, under_way.is_repeated = command.request, True
         elif is_expired(number, low):
             error = LocalError("The outcome of the transaction is no longer known.", code="OUTCOME_EXPIRED")
             self._context.out.send(conn, Reply(command.request, -1, error.code, str(error)))
         elif outcome is not None:
             self._send_reply(conn, command.request, outcome)
+            self._publish_again(session, envelopes, outcome)
         else:
             it = self._begin(session, command, envelopes, refusals)
             if verdict is Verdict.REFUSE:
@@ -130,11 +132,9 @@ class Commits(Component):
     # --- store and land ---------------------------------------------------------------------------------
 
     def _store(self, it: Transaction, planned: Planned) -> None:
-        held, disk = planned.settlements, self._disks[planned.store]
-        outcome = Outcome(self._context.clock.believed, tuple(_answers(planned)))
+        held, forwards, disk = planned.settlements, planned.forwards, self._disks[planned.store]
+        outcome = Outcome(self._context.clock.believed, tuple(planned.answers))
         it.outcome, it.awaited = outcome, len(planned.parts) + 1
-        ops = [*(held.hold() if held is not None else ())]
-        ops += self._rows.rows(it.stream, it.number, it.low, outcome)
 
         def landed(error: MeshError | None) -> None:
             if error is None:
@@ -142,17 +142,23 @@ class Commits(Component):
                 self._rows.record(it.stream, it.number, it.low, planned.store, outcome)
                 if held is not None:
                     held.land()
+                forwards.land()
                 self._answered(it)
             else:
                 if held is not None:
                     held.give_back()
+                forwards.give_back()
                 self._store_refusal(it, error.code, str(error), -1)
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
+                it.accepted.append(answer)
                 self._answered(it)
 
-        self._joint.store(planned.parts, ops, disk, it.stream, answered, landed)
+        with disk.together():  # with earlier messages of the session that go where forwards go
+            ops = [*(held.hold() if held is not None else ()), *forwards.hold()]
+            ops += self._rows.rows(it.stream, it.number, it.low, outcome)
+            self._joint.store(planned.parts, ops, disk, it.stream, answered, landed)
 
     def _answered(self, it: Transaction) -> None:
         it.awaited -= 1
@@ -176,9 +182,20 @@ class Commits(Component):
         for i in it.known:
             answer = _final_answer(it.envelopes[i], i, it.outcome)
             self._context.counters.accounts.count_answer(it.stream, answer)
-        session = self._sessions.get(it.stream)
+        session = self._sessions.by_stream.get(it.stream)
         if session is not None and session.conn is not None:
             self._send_reply(session.conn, it.request, it.outcome)
+            if it.is_repeated:
+                self._publish_again(session, it.envelopes, it.outcome)
+        for answer in it.accepted if not it.outcome.code else ():
+            if it.outcome.is_forwarded(it.envelopes, answer):  # the other parts are on their way
+                self._sessions.answer_client(it.stream, answer)
+
+    def _publish_again(self, session: Session, envelopes: Sequence[Envelope], outcome: Outcome) -> None:
+        """Process the messages for other nodes as sent again, for answers that were lost."""
+        for envelope, answer in zip(envelopes, outcome.answers, strict=False):
+            if answer.state == WARNING:
+                self._publishing.publish_again(session, envelope)
 
     def _send_reply(self, conn: Conn, request: int, outcome: Outcome) -> None:
         if outcome.code:
@@ -186,14 +203,6 @@ class Commits(Component):
         else:
             value = [[each.state, each.matched, each.text] for each in outcome.answers]
             self._context.out.send(conn, Reply(request, value))
-
-
-def _answers(planned: Planned) -> list[EnvelopeOutcome]:
-    """Return the answer to each envelope of the client: the sum of its parts."""
-    parts, found = iter(planned.parts), list[EnvelopeOutcome]()
-    for count in planned.counts:
-        found.append(EnvelopeOutcome(matched=max((next(parts).matched for _ in range(count)), default=0)))
-    return found
 
 
 def _final_answer(e: Envelope, index: int, outcome: Outcome) -> Answer:

@@ -14,8 +14,6 @@ class TransactionParts(FeatureParts):
 
     def __init__(self, k: Parts) -> None:
         rows = self.rows = OutcomeRows(k.context, k.disks)
-        planning = Planning(k.context, k.joint, k.joint_routes)
-        self.commits = Commits(
-            k.context, k.disks, k.publishing, k.joint, planning, rows, k.sessions.by_stream
-        )
+        planning = Planning(k.context, k.joint, k.joint_routes, k.joint_forwards)
+        self.commits = Commits(k.context, k.disks, k.publishing, k.joint, planning, rows, k.sessions)
         super().__init__(rows, self.commits)

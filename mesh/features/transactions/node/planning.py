@@ -8,12 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mesh.errors import LocalError, MeshError, StoreFull
+from mesh.features.transactions.model.outcomes import WARNING, EnvelopeOutcome
 from mesh.features.transactions.model.rules import common_store
 from mesh.features.transactions.wire import ACK, Settled
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import JointSettlements
 from mesh.kernel.delivery.joint_acceptance import JointAcceptance, PlannedEnvelope
+from mesh.kernel.forwarding.joint_forwards import JointForwards, PlannedForwards
 from mesh.kernel.forwarding.joint_routes import JointRoutes
 from mesh.kernel.subscribers.session import Session
 from mesh.names import PUTS, QUEUE
@@ -26,7 +28,8 @@ class Planned(Struct, eq=False):
     store: str
     settlements: JointSettlements | None
     parts: list[PlannedEnvelope]
-    counts: list[int]  # for each envelope of the client, the number of its parts
+    forwards: PlannedForwards
+    answers: list[EnvelopeOutcome]  # to each envelope of the client
 
 
 class Impossible(Exception):
@@ -40,8 +43,11 @@ class Impossible(Exception):
 class Planning:
     """Plans the transactions of this node's sessions."""
 
-    def __init__(self, context: NodeContext, joint: JointAcceptance, routes: JointRoutes) -> None:
-        self._context, self._joint, self._routes = context, joint, routes
+    def __init__(
+        self, context: NodeContext, joint: JointAcceptance, routes: JointRoutes, forwards: JointForwards
+    ) -> None:
+        self._context, self._joint = context, joint
+        self._routes, self._forwards = routes, forwards
 
     def plan_transaction(
         self, session: Session, settles: Sequence[Settled], envelopes: Sequence[Envelope]
@@ -51,11 +57,11 @@ class Planning:
         if settlements is not None:
             settlements.expect(-1)
         try:
-            parts, counts = self._plan_envelopes(session, envelopes, len(settles))
+            parts, forwards, answers = self._plan_envelopes(session, envelopes, len(settles))
         finally:
             if settlements is not None:
                 settlements.expect(+1)
-        stores = set(settlements.stores) if settlements is not None else set()
+        stores = forwards.stores.union(settlements.stores if settlements is not None else ())
         for part in parts:
             stores |= part.stores
         store = common_store(stores)
@@ -64,7 +70,7 @@ class Planning:
             what = f"The transaction needs several stores of {self._context.me.name}: {names}."
             hint = "Use queues of one store, or several transactions."
             raise Impossible(LocalError(what, hint=hint, code="SEVERAL_STORES"), -1)
-        return Planned(store, settlements, parts, counts)
+        return Planned(store, settlements, parts, forwards, answers)
 
     def _plan_settlements(self, session: Session, settles: Sequence[Settled]) -> JointSettlements | None:
         """Plan the settlements. A transient message of an earlier boot is gone, so it counts as settled."""
@@ -84,19 +90,26 @@ class Planning:
 
     def _plan_envelopes(
         self, session: Session, envelopes: Sequence[Envelope], before: int
-    ) -> tuple[list[PlannedEnvelope], list[int]]:
-        parts, counts = list[PlannedEnvelope](), list[int]()
+    ) -> tuple[list[PlannedEnvelope], PlannedForwards, list[EnvelopeOutcome]]:
+        parts, forwards, answers = list[PlannedEnvelope](), self._forwards.begin(), list[EnvelopeOutcome]()
         with self._joint.planning() as plan:
             for index, envelope in enumerate(envelopes, before):
-                at = len(parts)
+                matched, warning = 0, ""
                 try:
                     self._check_put(envelope)
-                    for part, stamp in self._routes.split_by_route(replace(envelope, sender=session.text)):
-                        parts.append(plan(part, stamp))
+                    for part, stamp, onward in self._routes.split_by_route(
+                        replace(envelope, sender=session.text)
+                    ):
+                        if onward is not None:
+                            warning = forwards.add_part(part, onward)
+                        else:
+                            parts.append(plan(part, stamp))
+                            matched = max(matched, parts[-1].matched)
                 except (LocalError, StoreFull) as error:
                     raise Impossible(error, index) from error
-                counts.append(len(parts) - at)
-        return parts, counts
+                state = WARNING if warning else "OK"
+                answers.append(EnvelopeOutcome(state, 0 if warning else matched, warning))
+        return parts, forwards, answers
 
     def _check_put(self, envelope: Envelope) -> None:
         joint = self._context.face.joint_settling.get(QUEUE)

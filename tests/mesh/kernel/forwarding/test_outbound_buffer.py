@@ -219,7 +219,7 @@ def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
 def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_again(first: str) -> None:
     c = cluster("heron", "frodo", "bilbo")
     core = c["frodo"].core
-    client = core.parts.forwarder._local
+    client = core.parts.forwarder.local
     bilbo = FromPeer(core.parts.forwarder.shipping, c["bilbo"].uuid)
     c["heron"].close()
     e = replace(envelope("k", persistent=True, domain=RUGBY), sender="/node/bilbo/client/joe/session/1")

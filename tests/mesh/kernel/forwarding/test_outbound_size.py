@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import replace
 
+from mesh.errors import TailBackFull
 from mesh.kernel.forwarding.outbound_size import OutboundSize
 from mesh.remote_names import way_to
 from mesh.routing.forward_stages import Keeping
@@ -92,7 +93,15 @@ def test_the_refusal_names_what_would_wait_and_the_limits() -> None:
     stage = Stage()
     stage.add(4)
     stage.add(7)
-    assert stage.size.full_text == (
+    assert stage.size.full_error.what == (
         f"The outbound buffer of heron would hold 11 messages and {stage.onward.bytes:,} bytes; "
         "the limits are 10 messages and 1,000,000 bytes."
     )
+
+
+def test_several_messages_have_room_together_or_are_refused() -> None:
+    stage = Stage()
+    stage.add(4)
+    stage.size.check_room(6, 0)
+    with pytest.raises(TailBackFull, match="would hold 11 messages"):
+        stage.size.check_room(7, 0)

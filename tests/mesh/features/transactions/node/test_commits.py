@@ -12,7 +12,6 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import PERSISTENT
 from tests.mesh.features.queues.node.worker import a_node
 from tests.mesh.features.transactions.node.clerk import Clerk
-from tests.mesh.kernel.masters import cluster
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
@@ -306,17 +305,6 @@ def test_several_stores_are_refused() -> None:
     assert joe.code([], joe.envelope("next", b"2"), joe.message("a", b"1")) == "SEVERAL_STORES"
     assert joe.code([joe.ack(1)], joe.envelope("next", b"2"), joe.message("a", b"1", flags=0)) == ""
     assert (joe.info("jobs")["out"], joe.info("next")["ready"]) == (0, 1)
-
-
-def test_a_message_with_another_master_is_refused() -> None:
-    nodes = cluster("heron", "golan")
-    joe = Clerk(nodes["golan"], "joe")
-    joe.declare("jobs")
-    here, there = joe.message("a", b"1", domain="STOCK_EXCHANGE"), joe.message("a", b"2", domain="RUGBY_NEWS")
-    assert joe.code([], joe.envelope("jobs", b"3"), here, there) == "MASTER_ELSEWHERE"
-    assert joe.info("jobs")["ready"] == 0
-    again = joe.message("a", b"1", domain="STOCK_EXCHANGE")
-    assert joe.code([], joe.envelope("jobs", b"3"), again) == ""
 
 
 def test_an_outcome_outlives_the_session_unless_the_client_says_goodbye() -> None:
