@@ -1,13 +1,14 @@
-"""Finds out which envelope makes the node hang up, because the node does not name it.
+"""Finds out which envelope or bundle makes the node hang up, because the node does not name it.
 
-After a hang-up, envelopes are sent one at a time, each after the previous one is answered. If the node hangs
-up twice while only one envelope is in flight, that envelope is refused, and the others proceed.
+After a hang-up, they are sent one at a time, each after the previous one is answered. If the node hangs up
+twice while only one is in flight, that one is refused, and the others proceed.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
 
 from mesh.wire.envelope import Envelope
 
@@ -16,20 +17,34 @@ TWICE = 2
 UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POISONED")
 
 
-class CautiousResend:
-    """The envelopes that are sent one at a time while `is_on` is set.
+class Bundle(Protocol):
+    """Envelopes that are sent and answered together: a transaction."""
 
-    `is_answered` returns whether an envelope is answered.
+    @property
+    def is_answered(self) -> bool: ...
+
+    def send(self) -> None:
+        """Send the bundle if there is a connection."""
+
+
+Unit = Envelope | Bundle
+U = TypeVar("U", bound=Unit)
+
+
+class CautiousResend(Generic[U]):
+    """The envelopes and bundles that are sent one at a time while `is_on` is set.
+
+    `is_answered` returns whether one is answered.
     """
 
-    def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:
+    def __init__(self, is_answered: Callable[[U], bool]) -> None:
         self.is_on: bool = False
         self._is_answered = is_answered
-        self._line: deque[Envelope] = deque()  # the first is in flight
+        self._line: deque[U] = deque()  # the first is in flight
         self._hung_up = 0  # times over the first envelope
 
-    def on_hang_up(self) -> Envelope | None:
-        """Record a hang-up; return the envelope that caused it, or None while that is unknown."""
+    def on_hang_up(self) -> U | None:
+        """Record a hang-up; return what caused it, or None while that is unknown."""
         if not self.is_on:
             self.is_on = True
             return None
@@ -39,8 +54,8 @@ class CautiousResend:
         self._hung_up = 0
         return self._line.popleft()
 
-    def begin_resend(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
-        """Return the `waiting` envelopes that may be sent now, after a reconnect."""
+    def begin_resend(self, waiting: Iterable[U]) -> Iterable[U]:
+        """Return those of `waiting` that may be sent now, after a reconnect."""
         if not self.is_on:
             return waiting
         before = self._line[0] if self._line else None
@@ -50,14 +65,14 @@ class CautiousResend:
             self._hung_up = 0
         return leaving
 
-    def add(self, envelope: Envelope) -> bool:
-        """Append a new envelope while `is_on`; return whether it may be sent now."""
+    def add(self, unit: U) -> bool:
+        """Append a new envelope or bundle while `is_on`; return whether it may be sent now."""
         if self.is_on:
-            self._line.append(envelope)
+            self._line.append(unit)
         return not self.is_on or len(self._line) == 1
 
-    def next_after_answer(self) -> Iterable[Envelope]:
-        """Return the envelopes that may be sent now: none unless the first one is answered.
+    def next_after_answer(self) -> Iterable[U]:
+        """Return those that may be sent now: none unless the first one is answered.
 
         `is_on` is cleared after the last answer.
         """
@@ -67,12 +82,12 @@ class CautiousResend:
         self._hung_up = 0
         return self._next()
 
-    def _next(self) -> list[Envelope]:
-        """Return the envelopes up to and including the first unanswered one.
+    def _next(self) -> list[U]:
+        """Return the envelopes and bundles up to and including the first unanswered one.
 
         The answered envelopes among them only wait for their final answers.
         """
-        leaving = []
+        leaving = list[U]()
         while self._line:
             leaving.append(self._line[0])
             if not self._is_answered(self._line[0]):
@@ -82,5 +97,7 @@ class CautiousResend:
         return leaving
 
 
-def _same(one: Envelope, other: Envelope) -> bool:
-    return (one.domain, one.first) == (other.domain, other.first)
+def _same(one: Unit, other: Unit) -> bool:
+    if isinstance(one, Envelope) and isinstance(other, Envelope):
+        return (one.domain, one.first) == (other.domain, other.first)
+    return one is other

@@ -266,11 +266,14 @@ class ClientCore:
             self.sender.send_next()
 
     def _objected(self, refusal: c.Refuse) -> None:
-        """Refuse the envelope that makes the node hang up, once that envelope is known."""
+        """Refuse the envelope or transaction that makes the node hang up, once it is known."""
         bad = self.sender.caution.on_hang_up() if refusal.code in UNREADABLE else None
-        if bad is not None:
-            text = f"{self.line.home} closed the connection twice because of this message: {refusal.reason}"
+        text = f"{self.line.home} closed the connection twice because of this"
+        if isinstance(bad, Envelope):
+            text = f"{text} message: {refusal.reason}"
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
+        elif bad is not None:
+            self.commits.refuse(bad, refusal.code, f"{text} transaction: {refusal.reason}")
 
     def _waiting(self) -> str:
         """Return a text that counts the messages, calls, subscriptions and other work, or "" for none."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
 
 from msgspec.structs import replace
 
-from mesh.client.core.cautious_resend import CautiousResend
+from mesh.client.core.cautious_resend import Bundle, CautiousResend, Unit
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.deadlines import Deadlines
 from mesh.client.core.node_connection import NodeConnection
@@ -36,10 +36,9 @@ class EnvelopeSender:
 
     def __init__(self, context: ClientContext, line: NodeConnection, outbox: Outbox) -> None:
         self._context, self._line, self._outbox = context, line, outbox
-        self.caution: CautiousResend = CautiousResend(self._is_answered)
+        self.caution: CautiousResend[Unit] = CautiousResend(self._is_answered)
         self.deadlines: Deadlines = Deadlines()
         self.hold: Hold = Hold.NOTHING
-        self.after_caution: Callable[[], None] = lambda: None
         self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
 
     def on_moved(self) -> None:
@@ -54,21 +53,28 @@ class EnvelopeSender:
         if not self.caution.is_on or self.caution.add(envelope):
             self._send(envelope)
 
-    def resend(self, unanswered: Iterable[Envelope]) -> None:
-        """Send unanswered envelopes after a reconnect; while `caution` is on, only the first."""
+    def send_bundle(self, bundle: Bundle) -> None:
+        """Send a new bundle, or append it if others must be answered first."""
+        if not self.caution.is_on or self.caution.add(bundle):
+            self._send(bundle)
+
+    def resend(self, unanswered: Iterable[Unit]) -> None:
+        """Send unanswered envelopes and bundles after a reconnect; while `caution` is on, only the first."""
         self._send_each(self.caution.begin_resend(unanswered))
 
     def send_next(self) -> None:
-        """Send the envelopes that waited for an answer, while `caution` is on."""
+        """Send the envelopes and bundles that waited for an answer, while `caution` is on."""
         self._send_each(self.caution.next_after_answer())
-        if not self.caution.is_on:
-            self.after_caution()
 
-    def _send_each(self, envelopes: Iterable[Envelope]) -> None:
-        for envelope in envelopes:
-            self._send(envelope)
+    def _send_each(self, units: Iterable[Unit]) -> None:
+        for unit in units:
+            self._send(unit)
 
-    def _send(self, envelope: Envelope) -> None:
+    def _send(self, envelope: Unit) -> None:
+        if not isinstance(envelope, Envelope):
+            if self.hold is not Hold.ALL:
+                envelope.send()
+            return
         if self.hold is not Hold.NOTHING and (self.hold is Hold.ALL or envelope.domain == SENDS):
             return
         if envelope.domain == SENDS:
@@ -98,5 +104,7 @@ class EnvelopeSender:
         if self._line.send_command(command, (self.deadlines.marked(envelope),)):
             self.deadlines.record_sent(envelope)
 
-    def _is_answered(self, envelope: Envelope) -> bool:
+    def _is_answered(self, envelope: Unit) -> bool:
+        if not isinstance(envelope, Envelope):
+            return envelope.is_answered
         return self._outbox.is_answered_below({envelope.domain: envelope.last + 1})

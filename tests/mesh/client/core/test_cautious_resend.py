@@ -23,7 +23,7 @@ class Line:
     def __init__(self, count: int) -> None:
         self.waiting = [envelope(number) for number in range(1, count + 1)]
         self.answered: set[int] = set()
-        self.caution = CautiousResend(lambda e: e.first in self.answered)
+        self.caution = CautiousResend[Envelope](lambda e: e.first in self.answered)
 
     def again(self) -> list[int]:
         left = [e for e in self.waiting if e.first not in self.answered]

@@ -13,9 +13,10 @@ from typing import Protocol, cast
 import msgspec
 from msgspec import Struct
 
+from mesh.client.core.cautious_resend import Bundle, Unit
 from mesh.client.core.client_context import ClientContext, Promise
 from mesh.client.core.delivered_envelope import HERE, SAID, Some
-from mesh.client.core.envelope_sender import EnvelopeSender, Hold
+from mesh.client.core.envelope_sender import EnvelopeSender
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.publisher import Publisher
 from mesh.errors import InDoubt, MeshError, RemoteError, TransactionRefused
@@ -45,6 +46,7 @@ HeldDelivery = tuple[DeliveryHolder, Some]
 class OpenCommit(Struct, eq=False):
     """A transaction without an answer. The promise resolves with the answer to each envelope."""
 
+    owner: ClientCommits
     number: int
     settles: tuple[Settled, ...]
     held: Sequence[HeldDelivery]  # settled by it
@@ -53,6 +55,13 @@ class OpenCommit(Struct, eq=False):
     node: bytes  # uuid of its node
     promise: Promise
     sent_on: int = 0  # the connection on which it was sent last
+
+    @property
+    def is_answered(self) -> bool:
+        return not self.owner.is_open(self.number)
+
+    def send(self) -> None:
+        self.owner.send(self)
 
 
 class ClientCommits:
@@ -63,7 +72,6 @@ class ClientCommits:
     ) -> None:
         self._context, self._line, self._outbox = context, line, publisher.outbox
         self._publisher, self._sender = publisher, sender
-        sender.after_caution = self.send_unsent
         self._open: dict[int, OpenCommit] = {}  # by number, in order
         self._count = 0
         self.closed: MeshError | None = None
@@ -71,6 +79,9 @@ class ClientCommits:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def is_open(self, number: int) -> bool:
+        return number in self._open
 
     @property
     def has_room(self) -> bool:
@@ -92,23 +103,17 @@ class ClientCommits:
         numbered = [self._outbox.add(envelope) for envelope in envelopes]
         self._count += 1
         node, promise = self._line.handshake.node, self._context.promise()
-        it = OpenCommit(self._count, tuple(settles), held, numbered, before, node, promise)
+        it = OpenCommit(self, self._count, tuple(settles), held, numbered, before, node, promise)
         self._open[it.number] = it
         for holder, (delivered, places) in held:
             for place in places:
                 delivered.states[place] = SAID
             holder.hold((delivered, places))
-        self.send_unsent()
+        self._sender.send_bundle(it)
         return it
 
-    def send_unsent(self) -> None:
-        """Send the commits that were not sent on this connection, unless others must be answered first."""
-        for it in list(self._open.values()):
-            self._send(it)
-
-    def _send(self, it: OpenCommit) -> None:
-        is_held_up = self._sender.hold is not Hold.NOTHING or self._sender.caution.is_on
-        if is_held_up or not self._line.is_up or it.sent_on == self._line.key:
+    def send(self, it: OpenCommit) -> None:
+        if not self._line.is_up or it.sent_on == self._line.key:
             return
         packed = PackedEnvelopes(it.envelopes)
         command = Commit(REQUESTS + it.number, it.number, self._low, settles=it.settles, sizes=packed.sizes)
@@ -130,16 +135,15 @@ class ClientCommits:
 
     def resend_all(self) -> None:
         """Send everything that is unanswered after a reconnect, in the order in which it was first sent."""
-        if not self._open or self._sender.caution.is_on:
+        if not self._open:
             self._sender.resend(self.plain())
             return
         self.before_resend()
-        left = list(self.plain())
-        for it in list(self._open.values()):
-            self._sender.resend([e for e in left if e.first < it.before.get(e.domain, 1)])
+        units, left = list[Unit](), list(self.plain())
+        for it in self._open.values():
+            units += [*(e for e in left if e.first < it.before.get(e.domain, 1)), it]
             left = [e for e in left if e.first >= it.before.get(e.domain, 1)]
-            self._send(it)
-        self._sender.resend(left)
+        self._sender.resend([*units, *left])
 
     def plain(self) -> Iterable[Envelope]:
         """Return the envelopes without a final answer that are not part of an unanswered transaction."""
@@ -163,8 +167,16 @@ class ClientCommits:
         else:
             self._end(it, _read_answers(it, reply.value), None, is_settled=True)
 
+    def refuse(self, bundle: Bundle, code: str, text: str) -> None:
+        """Refuse a transaction, as the node hangs up because of it."""
+        it = next(each for each in self._open.values() if each is bundle)
+        error = TransactionRefused(text, code=code)
+        self._end(it, [_refusal(e, error) for e in it.envelopes], error, is_settled=False)
+
     def _end(self, it: OpenCommit, answers: list[Answer], error: MeshError | None, is_settled: bool) -> None:
         del self._open[it.number]
+        if self._sender.caution.is_on:
+            self._sender.send_next()
         for holder, (delivered, places) in it.held:
             for place in () if is_settled else places:
                 delivered.states[place] = HERE

@@ -186,3 +186,30 @@ def test_a_bad_answer_ends_the_connection_and_decides_nothing(value: object) -> 
     it.again()
     it.answer(found, [["OK", 1, ""]])
     assert len(result(found.promise)) == 1
+
+
+def test_a_commit_that_makes_the_node_hang_up_is_refused_and_the_others_proceed() -> None:
+    it = Bench()
+    first = it.commit("a")
+    it.publish("a")
+    bad = it.commit("b")
+    it.publish("b")
+
+    def hangs_up() -> None:
+        it.hear(c.Refuse("MALFORMED", "COMMIT cannot be read"))
+        it.again()
+
+    hangs_up()
+    assert it.order() == ["c1 a1"]  # one at a time from now on
+    it.answer(first, [["OK", 1, ""]])
+    it.hear(c.Answers((c.Answer("a", 2, 2),)))
+    assert it.order() == ["c1 a1", "p a2", "c2 b1"]
+    hangs_up()
+    assert it.order() == ["c2 b1"] and not bad.promise.done()  # once may be chance
+    hangs_up()
+    with pytest.raises(TransactionRefused) as error:
+        result(bad.promise)
+    assert (error.value.code, "COMMIT cannot be read" in str(error.value)) == ("MALFORMED", True)
+    assert it.order() == ["p b2"]
+    it.hear(c.Answers((c.Answer("b", 2, 2),)))
+    assert it.core.publisher.is_quiet and not it.core.commits
