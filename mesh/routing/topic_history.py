@@ -109,7 +109,7 @@ class TopicHistories:
 
     # --- on disk ----------------------------------------------------------------------------------------
 
-    def puts(self, messages: Iterable[KeptMessage]) -> list[Op]:
+    def puts(self, messages: Iterable[KeptMessage]) -> list[Put]:
         """Return the operations that store messages, for the commit of their envelope."""
         return [Put(TABLE, row_of(value), value.pack()) for value, _ in messages]
 

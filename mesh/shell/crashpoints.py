@@ -7,11 +7,11 @@ clients for the third time. Without the variable there is no crash point.
 import os
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from mesh.errors import BadConfig
-from mesh.operations import Append, Image, Op, Positions, Put, Stored, StoreReach
+from mesh.operations import Append, Delete, Image, Op, Positions, Put, Stored, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
 
@@ -19,9 +19,11 @@ VARIABLE = "MESH_CRASHPOINT"
 KILLED = 137  # exit code of a process ended by kill -9
 LEAVE = 0.2  # s for ZeroMQ's thread to send
 
-# Each kind of step with its command. At `commit`, messages are written, and no answer is sent.
+# Each kind of step with its command. At `commit`, messages are written, and no answer is sent. At `branch`, a
+# step of a transaction over several stores is written, and all stores are counted together.
 SENT: dict[str, type[Command]] = {"answer": Answers, "forward": Forward, "outcome": Outcomes, "items": Items}
-NAMES = tuple(f"{what}.{when}" for what in ("commit", *SENT) for when in ("before", "after"))
+KINDS = ("commit", "branch", *SENT)
+NAMES = tuple(f"{what}.{when}" for what in KINDS for when in ("before", "after"))
 
 SendFrames = Callable[[Hashable, list[bytes]], None]
 
@@ -36,9 +38,10 @@ class CrashPoint:
     what: str
     is_after: bool
     nth: int
+    branches: "count[int]" = field(default_factory=lambda: count(1), compare=False)  # steps in all stores
 
     def store(self, store: Store) -> Store:
-        return _CrashingStore(store, self) if self.what == "commit" else store
+        return _CrashingStore(store, self) if self.what in ("commit", "branch") else store
 
     def sender(self, send: SendFrames) -> SendFrames:
         """Return `send`; if `what` is a command, wrapped to end the process when it sends the `nth` one."""
@@ -60,11 +63,11 @@ class CrashPoint:
 
 
 class _CrashingStore:
-    """A store that ends its process at the nth commit that contains messages."""
+    """A store that ends its process at the nth commit that contains messages, or a step of a transaction."""
 
     def __init__(self, store: Store, point: CrashPoint) -> None:
         self._store, self._point = store, point
-        self._passings = count(1)
+        self._passings = point.branches if point.what == "branch" else count(1)
         self.load: Callable[[], Image] = store.load
         self.read: Callable[[Positions], list[Stored]] = store.read
         self.close: Callable[[], None] = store.close
@@ -74,15 +77,21 @@ class _CrashingStore:
         return self._store.reach
 
     def commit(self, ops: Sequence[Op]) -> None:
-        is_message = any(
-            isinstance(op, Append) or (isinstance(op, Put) and op.table == "retained") for op in ops
-        )
-        is_here = is_message and next(self._passings) == self._point.nth
+        counts = _is_branch if self._point.what == "branch" else _is_message
+        is_here = any(map(counts, ops)) and next(self._passings) == self._point.nth
         if is_here and not self._point.is_after:
             die()
         self._store.commit(ops)
         if is_here:
             die()
+
+
+def _is_message(op: Op) -> bool:
+    return isinstance(op, Append) or (isinstance(op, Put) and op.table == "retained")
+
+
+def _is_branch(op: Op) -> bool:
+    return isinstance(op, Put | Delete) and op.table == "branch"
 
 
 def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:

@@ -20,6 +20,7 @@ from mesh.names import SUBS, store_of
 from mesh.operations import Image
 from mesh.printable import typed
 from mesh.store.base import NodeStore, begin
+from mesh.store.branches import finish_branches
 from mesh.store.moving import Place, finish, move
 from mesh.store.opening import files_beside, look_queue_store, open_queue_store
 from mesh.store.room import Tell, is_full
@@ -125,6 +126,8 @@ def take_all(
         accept_rollback = False  # accepted once, in `_settle`
     stores = {store: stores[store] for store in ("", *_names(now))}
     images = {store: begin(each, data.boot, accept_rollback) for store, each in stores.items()}
+    if finish_branches(stores, images, accept_rollback):
+        images = {store: begin(each, data.boot) for store, each in stores.items()}
     return Taken({store: each for store, each in stores.items() if store}, images)
 
 
@@ -150,7 +153,7 @@ def _settle(
 ) -> None:
     """Move the data of queues to the stores that the present settings name."""
     images = {store: begin(each, boot, accept_rollback) for store, each in stores.items()}
-    if finish(stores, images):
+    if finish(stores, images) or finish_branches(stores, images, accept_rollback):
         images = {store: begin(each, boot) for store, each in stores.items()}
     places = {
         store: Place(each, images[store], (store or config.node.store) != MEMORY)

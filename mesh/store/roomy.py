@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mesh.errors import StoreFull
-from mesh.operations import Append, Image, Op, Put, StoreReach
+from mesh.operations import Append, Delete, Image, Op, Put, StoreReach
+from mesh.routing.branches import BRANCH
 from mesh.store.room import DiskSpace
 from mesh.store.sqlite import SQLiteStore
 
@@ -99,8 +100,13 @@ class Roomy:
 
 
 def _growth(ops: Sequence[Op]) -> int:
-    """Return the bytes of new messages: envelopes, and retained values in a commit that accepts messages."""
-    values = 0
+    """Return the bytes of new messages: envelopes, and retained values in a commit that accepts messages.
+
+    Hidden operations of a transaction count, so its last commit, which deletes them, counts nothing.
+    """
+    values = sum(len(op.value) for op in ops if isinstance(op, Put) and op.table == BRANCH)
+    if not values and any(isinstance(op, Delete) and op.table == BRANCH for op in ops):
+        return 0
     if any(isinstance(op, Put) and op.numbers is not None for op in ops):
-        values = sum(len(op.value) for op in ops if isinstance(op, Put) and op.table == "retained")
+        values += sum(len(op.value) for op in ops if isinstance(op, Put) and op.table == "retained")
     return values + sum(len(op.body) + len(op.header) for op in ops if isinstance(op, Append))

@@ -113,7 +113,6 @@ REPLY = {
     "BAD_WEIGHTS": "The weights are invalid.",
     "INBOX_TAKEN": "The inbox belongs to another key. Also in ENDED.",
     "OUTCOME_EXPIRED": "The client has confirmed the outcome of the transaction.",
-    "SEVERAL_STORES": "The transaction needs several stores of the node.",
     "NOT_DURABLE": "Another node keeps a message that a transaction settles.",
     "LEASE_OVER": "The delivery is no longer the client's: its lease or epoch has ended.",
     "MASTER_AWAY": "The master is unreachable.",

@@ -5,13 +5,13 @@ A component registers what it implements by a method of `Component`, and `Dispat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mesh.kernel.context.conn import Conn
 from mesh.mapping.decision import Decision
-from mesh.operations import Op
+from mesh.operations import Put
 from mesh.routing.requester import Requester
 from mesh.routing.sink import Sink, Targets
 from mesh.wire.commands import Answer, Hello, Introduction, Refuse, Welcome
@@ -47,7 +47,7 @@ class NamedHere:
 
 
 class JointSettlements(Protocol):
-    """The settlements of one transaction, in the order: `add_settled`, `hold`, then `land` or `give_back`."""
+    """The settlements of one transaction: `add_settled`, `hold`, `rows`, then `land` or `give_back`."""
 
     @property
     def stores(self) -> Collection[str]:
@@ -64,8 +64,11 @@ class JointSettlements(Protocol):
     def expect(self, sign: int) -> None:
         """Subtract (`sign` -1) or add (+1) the acknowledged messages from what the queues expect."""
 
-    def hold(self) -> list[Op]:
-        """Take the deliveries from their consumers, and return the operations that store the settlements."""
+    def hold(self) -> None:
+        """Take the deliveries from their consumers."""
+
+    def rows(self) -> Mapping[str, list[Put]]:
+        """Return the rows that store the held settlements, by store."""
 
     def land(self) -> None:
         """Let the settlements take effect, as they are stored."""

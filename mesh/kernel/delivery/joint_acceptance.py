@@ -19,13 +19,18 @@ from mesh.kernel.delivery.durable_bindings import Answered
 from mesh.kernel.delivery.envelope_check import EnvelopeCheck
 from mesh.kernel.delivery.facts import EnvelopeAccepted
 from mesh.kernel.delivery.router import Router
-from mesh.operations import Op
+from mesh.operations import Append, Op, Put
+from mesh.routing.branches import HiddenOps
+from mesh.routing.log import stream_key
+from mesh.routing.retained_value import last_values
 from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.stream_log import Accepted, StreamLog
+from mesh.streams.origin import OriginStream
 from mesh.wire.envelope import Envelope
 
 Pieces = list[tuple[Envelope, Targets]]
+AcceptedEnvelope = tuple[StreamLog, Accepted]
 
 
 class PlannedEnvelope(Struct, eq=False):
@@ -97,20 +102,81 @@ class JointAcceptance:
         `landed` is called in the event that delivers or refuses all of them. `answered` is called for each
         envelope, possibly later if receivers lag behind.
         """
-        every, accepted = list(ops), list[tuple[StreamLog, Accepted]]()
-        disk.shelf.supersede(every)
-        for each in planned:
-            one, more = self._accept(each)
-            accepted.append((each.lane, one))
-            every += more
+        own = list(ops)
+        disk.shelf.supersede(own)
+        accepted, more = self.accept(planned)
 
         def stored(error: MeshError | None) -> None:
             with disk.together():
-                for lane, one in accepted:
-                    self._router.on_committed(lane, one, source, answered, error)
+                self.land(accepted, source, answered, error)
                 landed(error)
 
-        disk.commit(every, stored)
+        disk.commit([*own, *more], stored)
+
+    def accept(self, planned: Iterable[PlannedEnvelope]) -> tuple[list[AcceptedEnvelope], list[Op]]:
+        """Accept the planned envelopes, and return the operations that store them; `land` delivers them."""
+        accepted, ops = list[AcceptedEnvelope](), list[Op]()
+        for each in planned:
+            one, more = self._accept(each)
+            accepted.append((each.lane, one))
+            ops += more
+        return accepted, ops
+
+    def land(
+        self,
+        accepted: Iterable[AcceptedEnvelope],
+        source: Hashable,
+        answered: Answered,
+        error: MeshError | None,
+    ) -> None:
+        """Deliver accepted envelopes, which are stored; or refuse them."""
+        for lane, one in accepted:
+            self._router.on_committed(lane, one, source, answered, error)
+
+    def expect(self, planned: Iterable[PlannedEnvelope], sign: int) -> None:
+        """Reserve capacity for planned envelopes that are accepted later (`sign` +1), or release it (-1)."""
+        for each in planned:
+            _count(each.pieces, sign)
+
+    def hide(self, planned: Iterable[PlannedEnvelope]) -> HiddenOps:
+        """Return what `accept` will store of planned envelopes, without effect."""
+        envelopes, rows = list[tuple[bytes, bytes]](), dict[tuple[str, bytes], bytes]()
+        origins: dict[bytes, OriginStream] = {}
+        for each in planned:
+            e, key = each.pieces[0][0], stream_key(each.envelope)
+            origin = origins.get(key) or each.lane.origin.unpack(each.lane.origin.pack())
+            origin.accept_numbers(e.first, e.last, e.low)
+            rows["stream", key] = (origins.setdefault(key, origin)).pack()
+            stored = [piece for piece, targets in each.pieces if targets and piece.persistent]
+            envelopes += [(piece.header(), piece.body) for piece in stored]
+            for op in self._value_rows(e):
+                rows[op.table, op.key] = op.value
+        return HiddenOps(tuple(envelopes), tuple((*row, value) for row, value in rows.items()))
+
+    def _value_rows(self, e: Envelope) -> list[Put]:
+        if not e.persistent or e.to:
+            return []
+        rows = [Put("retained", value.store_key, value.pack()) for value in last_values(e)]
+        return rows + self._log.histories.puts(self._log.histories.select_kept(e))
+
+    def forget_positions(self, accepted: Iterable[AcceptedEnvelope]) -> None:
+        """Release the positions of accepted envelopes whose commit has failed, before `append_again`."""
+        for lane, one in accepted:
+            for stored, _ in one.deliveries:
+                if stored.position:
+                    lane.shelf.drop_position(stored.position)
+
+    def append_again(self, accepted: Iterable[AcceptedEnvelope], ops: Iterable[Op]) -> list[Op]:
+        """Return the operations of a failed commit of accepted envelopes, with new positions."""
+        appended = iter(
+            [
+                lane.shelf.append_envelope(stored, targets)
+                for lane, one in accepted
+                for stored, targets in one.deliveries
+                if stored.position
+            ]
+        )
+        return [next(appended) if isinstance(op, Append) else op for op in ops]
 
     def _accept(self, planned: PlannedEnvelope) -> tuple[Accepted, list[Op]]:
         lane, envelope, context = planned.lane, planned.envelope, self._context

@@ -26,7 +26,7 @@ from mesh.wire.envelope import Envelope
 
 
 class PlannedForwards:
-    """The forwards of one transaction, in the order: `add_part`, `hold`, then `land` or `give_back`."""
+    """The forwards of one transaction: `add_part`, `hold`, `store`, then `land` or `give_back`."""
 
     def __init__(self, owner: JointForwards) -> None:
         self._owner = owner
@@ -49,19 +49,33 @@ class PlannedForwards:
         self._planned.append((envelope, decision))
         return self._owner.warning(decision)
 
-    def hold(self) -> list[Op]:
-        """Add the entries to the outbound buffer, and return the operations that store them.
+    def hold(self) -> None:
+        """Add the entries to the outbound buffer."""
+        for envelope, decision in self._planned:
+            self._entries[self._owner.add_entry(envelope, decision)] = 0
+
+    def hidden(self) -> list[tuple[bytes, bytes]]:
+        """Return header and body of what `store` will store."""
+        kept = [tailed(entry) for entry in self._entries if entry.envelope.persistent]
+        return [(e.header(), e.body) for e in kept]
+
+    def store(self) -> list[Op]:
+        """Return the operations that store the entries, again after `forget_positions`.
 
         The operations belong into one commit with those that are emitted meanwhile: see `Disk.together`.
         """
         ops = list[Op]()
-        for envelope, decision in self._planned:
-            entry = self._owner.add_entry(envelope, decision)
-            self._entries[entry] = 0
-            if envelope.persistent:
+        for entry in self._entries:
+            if entry.envelope.persistent:
                 op, self._entries[entry] = self._owner.store_entry(entry)
                 ops.append(op)
         return ops
+
+    def forget_positions(self) -> None:
+        """Release the positions of entries whose commit has failed, and is repeated."""
+        for entry, position in self._entries.items():
+            self._owner.forget_position(position)
+            self._entries[entry] = 0
 
     def land(self) -> None:
         """Let the entries leave, as they are stored."""
@@ -147,7 +161,10 @@ class JointForwards:
         self._forwarder.onward.remove_entry(entry)
         self._context.counters.add_count("refused", e.count)
         self._log.give_up(e, e.first, e.last, self._context.clock.now)
-        if position:
-            self._log.shelf.drop_position(position)
+        self.forget_position(position)
         for hop in hops:
             self._forwarder.shipping.schedule_send(hop)
+
+    def forget_position(self, position: int) -> None:
+        if position:
+            self._log.shelf.drop_position(position)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
-from mesh.errors import BadArgument, RemoteError
+from mesh.errors import BadArgument, MeshError, RemoteError
 from mesh.kernel.context.component import Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.forwarder import Forwarder
+from mesh.kernel.subscribers.held_streams import HeldStreams
 from mesh.kernel.subscribers.ingress import Ingress
 from mesh.kernel.subscribers.publish_refusals import ODD_IN_SENDS, Attempt, is_well_addressed, refusal_of
 from mesh.kernel.subscribers.session import Session
@@ -40,6 +42,7 @@ class Publishing(Component):
         self._ingress = Ingress(context)
         self._looked = 0.0
         self.forget_session = self._ingress.forget_session
+        self.held = HeldStreams(self._on_rejected)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (on_command(Publish, self.publish),)
@@ -51,6 +54,10 @@ class Publishing(Component):
 
     def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
         """Accept or refuse the envelopes of a session. Raises: RemoteError if they break the protocol."""
+        if self.held and self.held.defer(
+            conn, session.stream, partial(self.publish, conn, session, command, envelopes), envelopes
+        ):
+            return
         may_write = conn.may_write
         if command.ttls and len(command.ttls) != len(envelopes):
             limits = f"{count(len(command.ttls), 'time limit')} for {count(len(envelopes), 'envelope')}"
@@ -85,6 +92,11 @@ class Publishing(Component):
             ) and self._is_refused(session, e, may_write):
                 continue
             self._forwarder.publish(replace(e, sender=session.text), session.is_again(e))
+
+    def _on_rejected(self, conn: Conn, error: MeshError) -> None:
+        """Close a connection because of a command that waited."""
+        session = self._sessions.session_of(conn)
+        self._context.broke_protocol(conn, session.text if session else "a stranger", None, error)
 
     def check_together(
         self, conn: Conn, session: Session, envelopes: Sequence[Envelope]

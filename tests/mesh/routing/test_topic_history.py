@@ -1,6 +1,6 @@
 """The history of a topic: its latest messages, within the limits of its rule and of the node."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ class Stage:
     def _limits_of(self, e: Envelope) -> Mapping[str, int]:
         return {key: most for key in e.keys if (most := self.limits.get(key, 1)) > 1}
 
-    def write(self, ops: list[Op]) -> None:
+    def write(self, ops: Sequence[Op]) -> None:
         for op in ops:
             assert isinstance(op, Put | Delete) and op.table == TABLE
             if isinstance(op, Put):

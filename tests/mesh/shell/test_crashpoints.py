@@ -90,3 +90,15 @@ def test_a_store_dies_at_a_commit_of_messages_and_no_other(is_after: bool) -> No
     with pytest.raises(Died):
         store.commit([Append(2, b"h", b"b")])
     assert len(standing(store)) == (2 if is_after else 1)
+
+
+@pytest.mark.parametrize("is_after", [False, True])
+def test_stores_die_at_a_step_of_a_transaction_counted_over_all_of_them(is_after: bool) -> None:
+    point, inner = CrashPoint("branch", is_after, 2), MemoryStore()
+    one, other = point.store(MemoryStore()), point.store(inner)
+    one.commit([Put("branch", b"k", b"v")])
+    for store in (one, other):
+        store.commit([Append(1, b"h", b"b")])
+    with pytest.raises(Died):
+        other.commit([Put("branch", b"k", b"v")])
+    assert len(inner.load().tables["branch"]) == is_after

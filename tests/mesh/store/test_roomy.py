@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import StoreFull
-from mesh.operations import Append
+from mesh.operations import Append, Delete, Put
 from mesh.store.roomy import PERIOD
 from tests.mesh.store.beneath import GROWS, SMALL, Clock, roomy
 
@@ -38,3 +38,14 @@ def test_a_log_that_has_no_room_to_be_moved_gets_the_reserve() -> None:
     beneath.is_cramped = True
     store.commit(GROWS)
     assert beneath.did == ["measure", "commit", "release_reserve", "checkpoint"]
+
+
+def test_the_last_commit_of_a_transaction_has_the_reserve_and_its_hidden_rows_have_not() -> None:
+    store, beneath = roomy(Clock())
+    store.load()
+    beneath.full = 1
+    store.commit([*GROWS, Delete("branch", b"k")])
+    assert beneath.did[-1] == "commit"
+    beneath.full = 1
+    with pytest.raises(StoreFull):
+        store.commit([Put("branch", b"k", b"v")])

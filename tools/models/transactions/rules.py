@@ -13,31 +13,20 @@ from __future__ import annotations
 from enum import Enum
 
 from mesh.features.transactions.model.rules import Verdict, commit_verdict
+from mesh.routing.branches import PREPARED
 
 # --- phases of a transaction at its node --------------------------------------------------------------------
 
 IDLE = ""  # not begun, or over
 PREPARING = "prepare"  # hidden rows are being written
 DECIDING = "decide"  # the decision, or the whole transaction in one store, is being written
-PREPARED = "prepared"  # waits for an outer coordinator
 FINISHING = "finish"  # decided: the stores make their rows visible
 REMOVING = "remove"  # all are visible: the decision is being removed
 REFUSING = "refuse"  # the refusal is being written
 
 # --- values of the rows of a transaction --------------------------------------------------------------------
 
-NO_ROW = ""
 COMMITTED, REFUSED = "committed", "refused"  # outcomes
-DECIDED = "decided"  # row of the main store; the other one is PREPARED
-
-
-class Recovery(Enum):
-    """A step of a node for a transaction, when the node starts."""
-
-    FINISH = "make the hidden rows of a decided transaction visible"
-    REMOVE = "remove the decision, whose transaction is complete"
-    DROP = "drop hidden rows"
-    SERVE = "serve"
 
 
 class InboxVerdict(Enum):
@@ -66,13 +55,6 @@ def is_delivery_held(phase: str) -> bool:
 def stream_waits(phase: str) -> bool:
     """Return whether later messages of the stream wait: not for a prepared transaction."""
     return phase not in (IDLE, PREPARED)
-
-
-def recovery(branch: str, has_hidden_rows: bool) -> Recovery:
-    """Return the next step of a start, by the row of the main store: abort is presumed without one."""
-    if branch == DECIDED:
-        return Recovery.FINISH if has_hidden_rows else Recovery.REMOVE
-    return Recovery.DROP if has_hidden_rows and branch != PREPARED else Recovery.SERVE
 
 
 # --- inbox and outbox ---------------------------------------------------------------------------------------

@@ -13,10 +13,8 @@ from mesh.kernel.context.settings import Settings
 from mesh.kernel.feature import Feature
 from mesh.kernel.node import NodeCore
 from mesh.kernel.parts import Parts
-from mesh.operations import Image
 from mesh.security.signing import verify
 from mesh.snapshots.line import HistoryLine
-from mesh.store.base import begin
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import VERSION_MAX
@@ -24,7 +22,7 @@ from mesh.wire.metadata import said
 from tools.simulator.world.identity import address, combined, local_address
 from tools.simulator.world.network import LATE, SECRET, Network, Pipe
 from tools.simulator.world.sockets import Sockets
-from tools.simulator.world.volume import Disk
+from tools.simulator.world.volume import Disk, opened
 from tools.simulator.world.worker import Worker
 
 
@@ -87,9 +85,10 @@ class SimNode:
         self.net.bound[self.address] = self.net.bound[self.ipc] = self
         self.listening = set()
         self.made()
-        others = {store: begin(disk, self.disk.boot) for store, disk in self.others.items()}
+        is_accepted = self._settings.get("accept_rollback", False)
+        images = opened({"": self.disk, **self.others}, self.disk.boot, is_accepted)
         self.core.start(
-            self.begin(), self.now, self.wall, sample=self.sample, others=others,
+            images.pop(""), self.now, self.wall, sample=self.sample, others=images,
             reach=lambda: self.disk.reach, is_tight=lambda: self.disk.is_tight,
         )  # fmt: skip
         self._carry_out_all()
@@ -112,10 +111,6 @@ class SimNode:
     @property
     def came_in(self) -> dict[Hashable, Pipe]:
         return self.sockets.came_in
-
-    def begin(self) -> Image:
-        """Open the store, and return its content."""
-        return begin(self.disk.store, self.disk.boot, self._settings.get("accept_rollback", False))
 
     def made(self) -> None:
         """Handle the creation of the core before it starts; subclasses override this."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mesh.errors import StoreFull
 from mesh.operations import Append, Image, Op, Positions, Put, Stored, StoreReach
+from mesh.store.base import begin
+from mesh.store.branches import finish_branches
 from mesh.store.memory import MemoryStore
+from tools.simulator.world.disk import SimStore
 
 
 @dataclass
@@ -42,3 +45,15 @@ class Disk:
 
     def close(self) -> None:
         """Do nothing, because the disk outlives the process."""
+
+
+def opened(disks: Mapping[str, Disk], boot: int, accept_rollback: bool) -> dict[str, Image]:
+    """Open the stores of a node, end interrupted transactions, and return the contents; "" is its own."""
+    stores = {name: disk.store for name, disk in disks.items()}
+    images = {name: begin(store, boot, accept_rollback and not name) for name, store in stores.items()}
+    if finish_branches(stores, images, accept_rollback):
+        for store in stores.values():
+            if isinstance(store, SimStore):
+                store.sync()
+        images = {name: begin(store, boot) for name, store in stores.items()}
+    return images

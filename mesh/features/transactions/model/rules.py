@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 
 from mesh.wire.limits import TRANSACTIONS_OPEN
@@ -38,9 +39,9 @@ def is_within_window(count: int, low: int) -> bool:
     return low <= count < low + TRANSACTIONS_OPEN
 
 
-def common_store(stores: set[str]) -> str | None:
-    """Return the only store that a transaction writes to, or `None` if there are several.
+def main_store(stores: Collection[str]) -> str:
+    """Return the store that keeps the outcome of a transaction; "" is the node's own.
 
-    `stores` are those of its persistent operations; "" is the node's own, also without any.
+    `stores` are those of its persistent operations, without stores in memory.
     """
-    return None if len(stores) > 1 else next(iter(stores), "")
+    return next(iter(stores)) if len(stores) == 1 else ""

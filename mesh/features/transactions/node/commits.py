@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -18,6 +19,7 @@ from mesh.features.transactions.model.outcomes import WARNING, Outcome
 from mesh.features.transactions.model.rules import Verdict, commit_verdict, is_expired, is_within_window
 from mesh.features.transactions.node.outcome_rows import OutcomeRows
 from mesh.features.transactions.node.planning import Impossible, Planned, Planning
+from mesh.features.transactions.node.several_stores import SeveralStores
 from mesh.features.transactions.wire import COMMIT, Commit
 from mesh.kernel.context.component import Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import ONLY_READS, Conn
@@ -67,6 +69,7 @@ class Commits(Component):
         self._planning, self._rows, self._sessions = planning, rows, sessions
         self._open: dict[TransactionKey, Transaction] = {}
         self._committed = self._refused = 0
+        self._several = SeveralStores(disks, joint)
 
     def features(self) -> Sequence[str]:
         return (TRANSACTIONS,)
@@ -75,12 +78,23 @@ class Commits(Component):
         return (on_command(Commit, self._commit),)
 
     def figures(self) -> dict[str, int | float]:
-        return {"transactions": self._committed, "transactions_refused": self._refused}
+        return {
+            "transactions": self._committed,
+            "transactions_refused": self._refused,
+            "transactions_finishing": len(self._several.finishing),
+        }
+
+    def on_second(self) -> None:
+        self._several.retry()
 
     # --- plan -------------------------------------------------------------------------------------------
 
     def _commit(self, conn: Conn, session: Session, command: Commit, envelopes: list[Envelope]) -> None:
         """Handle COMMIT. Raises: RemoteError if it breaks the protocol."""
+        under_way = self._open.get((session.stream, command.count))
+        again = partial(self._commit, conn, session, command, envelopes)
+        if under_way is None and self._publishing.held.defer(conn, session.stream, again, envelopes):
+            return
         stream, number = session.stream, command.count
         if command.phase != COMMIT:
             raise RemoteError(f"COMMIT has the unknown phase {command.phase[:20]!r}", code="MALFORMED")
@@ -132,33 +146,36 @@ class Commits(Component):
     # --- store and land ---------------------------------------------------------------------------------
 
     def _store(self, it: Transaction, planned: Planned) -> None:
-        held, forwards, disk = planned.settlements, planned.forwards, self._disks[planned.store]
+        held, store = planned.settlements, self._several.main_store(planned)
         outcome = Outcome(self._context.clock.believed, tuple(planned.answers))
         it.outcome, it.awaited = outcome, len(planned.parts) + 1
 
         def landed(error: MeshError | None) -> None:
             if error is None:
                 self._committed += 1
-                self._rows.record(it.stream, it.number, it.low, planned.store, outcome)
+                self._rows.record(it.stream, it.number, it.low, store, outcome)
                 if held is not None:
                     held.land()
-                forwards.land()
+                planned.forwards.land()
                 self._answered(it)
             else:
                 if held is not None:
                     held.give_back()
-                forwards.give_back()
+                planned.forwards.give_back()
                 self._store_refusal(it, error.code, str(error), -1)
+            self._publishing.held.release(it.stream)
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
                 it.accepted.append(answer)
                 self._answered(it)
 
-        with disk.together():  # with earlier messages of the session that go where forwards go
-            ops = [*(held.hold() if held is not None else ()), *forwards.hold()]
-            ops += self._rows.rows(it.stream, it.number, it.low, outcome)
-            self._joint.store(planned.parts, ops, disk, it.stream, answered, landed)
+        if held is not None:
+            held.hold()
+        if planned.stores - {store}:
+            self._publishing.held.hold(it.stream)
+        ops = self._rows.rows(it.stream, it.number, it.low, outcome)
+        self._several.commit((it.stream, it.number), planned, store, ops, answered, landed)
 
     def _answered(self, it: Transaction) -> None:
         it.awaited -= 1

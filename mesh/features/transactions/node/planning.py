@@ -1,4 +1,4 @@
-"""Plans a transaction without effect: everything in it must be possible here, in one store."""
+"""Plans a transaction without effect: everything in it must be possible here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from mesh.errors import LocalError, MeshError, StoreFull
 from mesh.features.transactions.model.outcomes import WARNING, EnvelopeOutcome
-from mesh.features.transactions.model.rules import common_store
 from mesh.features.transactions.wire import ACK, Settled
 from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.node_context import NodeContext
@@ -23,9 +22,9 @@ from mesh.wire.envelope import Envelope
 
 
 class Planned(Struct, eq=False):
-    """A transaction that may be stored in `store`: its settlements, and the parts of its envelopes."""
+    """A transaction that may be stored: its settlements, and the parts of its envelopes."""
 
-    store: str
+    stores: set[str]  # of persistent operations; "" is the node's own
     settlements: JointSettlements | None
     parts: list[PlannedEnvelope]
     forwards: PlannedForwards
@@ -64,13 +63,7 @@ class Planning:
         stores = forwards.stores.union(settlements.stores if settlements is not None else ())
         for part in parts:
             stores |= part.stores
-        store = common_store(stores)
-        if store is None:
-            names = ", ".join(repr(name) if name else "the node's own store" for name in sorted(stores))
-            what = f"The transaction needs several stores of {self._context.me.name}: {names}."
-            hint = "Use queues of one store, or several transactions."
-            raise Impossible(LocalError(what, hint=hint, code="SEVERAL_STORES"), -1)
-        return Planned(store, settlements, parts, forwards, answers)
+        return Planned(stores, settlements, parts, forwards, answers)
 
     def _plan_settlements(self, session: Session, settles: Sequence[Settled]) -> JointSettlements | None:
         """Plan the settlements. A transient message of an earlier boot is gone, so it counts as settled."""

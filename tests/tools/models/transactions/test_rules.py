@@ -3,9 +3,10 @@
 from typing import Any
 
 from mesh.features.transactions.model.rules import Verdict, commit_verdict
+from mesh.routing.branches import DECIDED, NO_ROW, PREPARED, Recovery, recovery
 from tests.each import each
 from tools.models.transactions import rules
-from tools.models.transactions.rules import InboxVerdict, Recovery
+from tools.models.transactions.rules import InboxVerdict
 
 CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
     (commit_verdict, ("", False, True), Verdict.RUN),
@@ -17,16 +18,16 @@ CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
     (rules.question_verdict, (rules.COMMITTED, False), Verdict.REPEAT),
     (rules.question_verdict, ("", True), Verdict.AWAIT),
     (rules.is_delivery_held, (rules.IDLE,), False),
-    (rules.is_delivery_held, (rules.PREPARED,), True),
+    (rules.is_delivery_held, (PREPARED,), True),
     (rules.is_delivery_held, (rules.REFUSING,), False),
     (rules.stream_waits, (rules.IDLE,), False),
-    (rules.stream_waits, (rules.PREPARED,), False),
+    (rules.stream_waits, (PREPARED,), False),
     (rules.stream_waits, (rules.FINISHING,), True),
-    (rules.recovery, (rules.DECIDED, True), Recovery.FINISH),
-    (rules.recovery, (rules.DECIDED, False), Recovery.REMOVE),
-    (rules.recovery, (rules.NO_ROW, True), Recovery.DROP),
-    (rules.recovery, (rules.NO_ROW, False), Recovery.SERVE),
-    (rules.recovery, (rules.PREPARED, True), Recovery.SERVE),
+    (recovery, (DECIDED, True), Recovery.FINISH),
+    (recovery, (DECIDED, False), Recovery.REMOVE),
+    (recovery, (NO_ROW, True), Recovery.DROP),
+    (recovery, (NO_ROW, False), Recovery.SERVE),
+    (recovery, (PREPARED, True), Recovery.SERVE),
     (rules.inbox_verdict, (False, False, False, False, False), InboxVerdict.BEGIN),
     (rules.inbox_verdict, (False, False, True, False, False), InboxVerdict.BEGIN),
     (rules.inbox_verdict, (False, False, False, True, False), InboxVerdict.BEGIN),
@@ -79,4 +80,4 @@ def test_each_rule_decides_by_its_arguments_alone(case: tuple[Any, tuple[Any, ..
 
 def test_each_rule_has_an_example() -> None:
     public = {name for name, one in vars(rules).items() if getattr(one, "__module__", "") == rules.__name__}
-    assert public - {rule.__name__ for rule, _, _ in CASES} == {"Recovery", "InboxVerdict"}
+    assert public - {rule.__name__ for rule, _, _ in CASES} == {"InboxVerdict"}

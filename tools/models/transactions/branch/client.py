@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.routing.branches import PREPARED
 from tools.models.transactions.branch.node import receive
 from tools.models.transactions.branch.state import (
     ASK,
@@ -18,7 +19,7 @@ from tools.models.transactions.branch.state import (
     Limits,
     State,
 )
-from tools.models.transactions.rules import COMMITTED, IDLE, PREPARED, REFUSED
+from tools.models.transactions.rules import COMMITTED, IDLE, REFUSED
 
 Step = tuple[str, State]
 

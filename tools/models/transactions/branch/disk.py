@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mesh.routing.branches import DECIDED, NO_ROW, PREPARED
 from tools.models.transactions.branch.node import continued, refuse
 from tools.models.transactions.branch.state import (
     ACKS,
@@ -37,12 +38,9 @@ from tools.models.transactions.branch.state import (
 )
 from tools.models.transactions.rules import (
     COMMITTED,
-    DECIDED,
     DECIDING,
     FINISHING,
     IDLE,
-    NO_ROW,
-    PREPARED,
     PREPARING,
     REFUSED,
     REFUSING,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mesh.features.transactions.model.rules import Verdict, commit_verdict
+from mesh.routing.branches import DECIDED, NO_ROW, PREPARED, Recovery, recovery
 from tools.models.planting import Mistake
 from tools.models.transactions.branch import client, disk, model, node
 from tools.models.transactions.branch.node import COMMANDS, ROW_WRITERS, continued, on_question
@@ -28,19 +29,7 @@ from tools.models.transactions.branch.state import (
     shown,
     with_row,
 )
-from tools.models.transactions.rules import (
-    COMMITTED,
-    DECIDED,
-    DECIDING,
-    IDLE,
-    NO_ROW,
-    PREPARED,
-    REFUSED,
-    REFUSING,
-    Recovery,
-    is_delivery_held,
-    recovery,
-)
+from tools.models.transactions.rules import COMMITTED, DECIDING, IDLE, REFUSED, REFUSING, is_delivery_held
 
 ONE, THREE, OUTER = "one store", "three stores", "prepared"
 PART, OUTCOME, OPERATIONS = "part", "outcome", "operations"  # a command and jobs of planted mistakes

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.routing.branches import PREPARED
 from tools.models.search import Violation
 from tools.models.transactions.branch.client import client_steps
 from tools.models.transactions.branch.disk import disk_steps
@@ -41,7 +42,7 @@ from tools.models.transactions.branch.state import (
     queued,
 )
 from tools.models.transactions.progress import stuck
-from tools.models.transactions.rules import COMMITTED, IDLE, PREPARED, REFUSED, is_delivery_held
+from tools.models.transactions.rules import COMMITTED, IDLE, REFUSED, is_delivery_held
 
 Step = tuple[str, State]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.features.transactions.model.rules import Verdict, commit_verdict
+from mesh.routing.branches import PREPARED, Recovery, recovery
 from tools.models.transactions.branch.state import (
     ACKS,
     ASK,
@@ -35,12 +36,9 @@ from tools.models.transactions.branch.state import (
 from tools.models.transactions.rules import (
     DECIDING,
     IDLE,
-    PREPARED,
     PREPARING,
     REFUSING,
-    Recovery,
     question_verdict,
-    recovery,
     stream_waits,
 )
 

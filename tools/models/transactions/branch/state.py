@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tools.models.transactions.rules import IDLE, NO_ROW
+from mesh.routing.branches import NO_ROW
+from tools.models.transactions.rules import IDLE
 
 A, B, M = STORES = (1, 2, 4)
 PLACE = {A: 0, B: 1, M: 2}  # of a store in `State.jobs`

@@ -23,7 +23,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import JointSettling
 from mesh.kernel.subscribers.session import Session
 from mesh.names import PUTS, QUEUE
-from mesh.operations import Op
+from mesh.operations import Put
 from mesh.routing.stored_envelope import StoredEnvelope, nameless
 from mesh.wire.envelope import Envelope
 
@@ -61,7 +61,7 @@ class QueueSettlements:
         self._indices: dict[str, OutstandingIndex] = {}
         self._planned: dict[QueueSink, list[HeldSettlement]] = {}
         self._acked: dict[QueueSink, list[tuple[QueuedEnvelope, int]]] = {}
-        self._held: list[tuple[QueueSink, HeldSettlements, list[Op]]] = []
+        self._held: list[tuple[QueueSink, HeldSettlements, list[Put]]] = []
         self.stores = set[str]()
 
     def add_settled(
@@ -79,7 +79,7 @@ class QueueSettlements:
             taker, tag, queued = found
             self._check_durable(sink, queued)
             tags.setdefault(taker, []).append(tag)
-            if queued.stored.position:
+            if queued.stored.position and not sink.rows.is_volatile:
                 self.stores.add(sink.rows.store)
             if is_ack:
                 self._acked.setdefault(sink, []).append((queued, 1))
@@ -97,13 +97,20 @@ class QueueSettlements:
             messages, size = freed(acked)
             sink.expect(StoredEnvelope(nameless(messages), lacks=size - COST * messages), sign)
 
-    def hold(self) -> list[Op]:
+    def hold(self) -> None:
         for sink, planned in self._planned.items():
             held = HeldSettlements(sink.part, planned)
             held.hold()
-            rows = held.rows(self._context.clock.believed)
-            self._held.append((sink, held, sink.rows.settlements.puts(sink.name, rows)))
-        return [op for _, _, ops in self._held for op in ops]
+            self._held.append((sink, held, []))
+
+    def rows(self) -> Mapping[str, list[Put]]:
+        ops: dict[str, list[Put]] = {}
+        for sink, held, puts in self._held:
+            # A store in memory needs no rows, since no start reads them.
+            rows = () if sink.rows.is_volatile else held.rows(self._context.clock.believed)
+            puts[:] = sink.rows.settlements.puts(sink.name, rows)
+            ops.setdefault(sink.rows.store, []).extend(puts)
+        return ops
 
     def land(self) -> None:
         now, wall = self._context.clock.now, self._context.clock.believed

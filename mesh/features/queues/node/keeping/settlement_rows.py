@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mesh.features.queues.model.envelopes.envelope_row import merged_row
-from mesh.operations import Delete, Op, Put
+from mesh.operations import Delete, Put
 from mesh.routing.store_handle import StoreHandle
 
 PART = "part"  # table
@@ -21,16 +21,15 @@ class SettlementRows:
         self._shelf = shelf
         self._serial = 0
 
-    def puts(self, name: str, rows: Iterable[tuple[int, bytes]]) -> list[Op]:
+    def puts(self, name: str, rows: Iterable[tuple[int, bytes]]) -> list[Put]:
         """Return the operations that store `rows`, by the positions of their envelopes."""
         self._serial = (self._serial + 1) % 2 ** (8 * SERIAL)
         serial = self._serial.to_bytes(SERIAL)
         return [Put(PART, place_of(name, position) + serial, row) for position, row in rows]
 
-    def delete(self, puts: Iterable[Op]) -> None:
+    def delete(self, puts: Iterable[Put]) -> None:
         """Delete the rows of `puts` with the next commit, which writes the rows of their envelopes."""
         for op in puts:
-            assert isinstance(op, Put)
             self._shelf.later(PART, op.key, Delete(PART, op.key))
 
     def merge_into(self, envelopes: dict[bytes, bytes]) -> None:

@@ -95,7 +95,7 @@ def test_of_a_site_that_is_named_no_more_nothing_stays_on_the_disk() -> None:
     heron.net.run(3)
 
     def rows() -> Any:
-        return list(heron.begin().tables.get(TABLE, {}))
+        return list(heron.disk.load().tables.get(TABLE, {}))
 
     assert rows() == [b"\0NYC"]
     again(heron, outboxes={})

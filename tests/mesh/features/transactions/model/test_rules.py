@@ -5,9 +5,9 @@ import pytest
 from mesh.features.transactions.model.rules import (
     Verdict,
     commit_verdict,
-    common_store,
     is_expired,
     is_within_window,
+    main_store,
 )
 
 
@@ -31,6 +31,6 @@ def test_a_session_has_64_transactions_under_way() -> None:
     assert [n for n in range(5) if is_expired(n, 3)] == [0, 1, 2]
 
 
-def test_a_transaction_is_in_one_store() -> None:
-    assert (common_store(set()), common_store({""}), common_store({"fast"})) == ("", "", "fast")
-    assert common_store({"", "fast"}) is None
+def test_the_only_store_of_a_transaction_keeps_its_outcome_and_otherwise_that_of_the_node() -> None:
+    assert (main_store(set()), main_store({""}), main_store({"fast"})) == ("", "", "fast")
+    assert (main_store({"", "fast"}), main_store({"fast", "big"})) == ("", "")

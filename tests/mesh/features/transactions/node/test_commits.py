@@ -299,14 +299,6 @@ def test_work_between_queues_of_one_store_is_one_commit_there() -> None:
     assert (joe.info("jobs")["bytes"], joe.info("next")["ready"]) == (0, 1)
 
 
-def test_several_stores_are_refused() -> None:
-    joe = with_stores()
-    assert joe.code([joe.ack(1)], joe.envelope("other", b"2")) == "SEVERAL_STORES"
-    assert joe.code([], joe.envelope("next", b"2"), joe.message("a", b"1")) == "SEVERAL_STORES"
-    assert joe.code([joe.ack(1)], joe.envelope("next", b"2"), joe.message("a", b"1", flags=0)) == ""
-    assert (joe.info("jobs")["out"], joe.info("next")["ready"]) == (0, 1)
-
-
 def test_an_outcome_outlives_the_session_unless_the_client_says_goodbye() -> None:
     joe = with_job(b"1")
     net, a = joe.net, joe.node

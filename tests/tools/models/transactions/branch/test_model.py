@@ -1,11 +1,12 @@
 """The model of a branch, within small bounds."""
 
+from mesh.routing.branches import DECIDED, PREPARED
 from tests.each import each
 from tests.tools.models.walk import after
 from tools.models.search import Bounds, explore
 from tools.models.transactions.branch.model import BranchModel
 from tools.models.transactions.branch.state import FIRST, A, B, Limits, M, State
-from tools.models.transactions.rules import COMMITTED, DECIDED, PREPARED
+from tools.models.transactions.rules import COMMITTED
 
 SMALL = [
     (Limits(stores=1, crashes=1), (2821, 7201)),
