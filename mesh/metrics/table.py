@@ -207,6 +207,7 @@ TABLE: Mapping[str, MetricRow] = {
     ),
     "settled_late": _counter("settled_late", "Acks and rejects of queue messages that came too late"),
     "spaces": _gauge("spaces", "Maps and groups of counters that this node knows"),
+    "leash_left": _gauge("leash_left", "Shortest time left in which the voters let this node be a home (s)"),
     "space_keys": _gauge("space_keys", "Keys of maps and counters whose home is this node"),
     "space_bytes": _gauge("space_bytes", "Bytes of their keys and values"),
     # shared rows

@@ -100,6 +100,7 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "space_read": (r.SpaceRows,),
     "space_declare": (r.SpaceList,),
     "space_claim": (r.SpaceClaimed,),
+    "space_beat": (r.SpaceBeaten,),
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

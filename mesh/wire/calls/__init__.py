@@ -61,7 +61,14 @@ from mesh.wire.calls.sessions import (
     AskSettle,
     ResumeRow,
 )
-from mesh.wire.calls.spaces import AskSpaceClaim, AskSpaceDeclare, AskSpaceRead, AskSpaces, AskSpaceWrite
+from mesh.wire.calls.spaces import (
+    AskSpaceBeat,
+    AskSpaceClaim,
+    AskSpaceDeclare,
+    AskSpaceRead,
+    AskSpaces,
+    AskSpaceWrite,
+)
 from mesh.wire.calls.topics import (
     AskClients,
     AskErase,
@@ -129,6 +136,7 @@ __all__ = [
     "AskSitePause",
     "AskSiteSync",
     "AskSites",
+    "AskSpaceBeat",
     "AskSpaceClaim",
     "AskSpaceDeclare",
     "AskSpaceRead",

@@ -99,15 +99,32 @@ class AskSpaceDeclare(Carried, frozen=True, kw_only=True):
 
 
 class AskSpaceClaim(Ask, frozen=True, kw_only=True):
-    """Promise to accept no definition of an older generation, or accept a definition.
+    """Promise to accept no definition of an older ballot, or accept a definition.
 
     Attributes:
         space: Name of the space.
-        generation: Generation that the asking node claims.
+        generation: Generation that the definition is for.
+        ballot: Ballot of the asking node.
+        before: Definition of the generation before, in MessagePack. Empty: the space is new.
         definition: Definition to accept, in MessagePack. Empty: only promise.
+        stopped: An operator states that the home, which has no other voters, is stopped.
     """
 
     verb = "space_claim"
     space: SpaceName
     generation: Annotated[int, Meta(ge=1, le=2**22)]
+    ballot: Annotated[int, Meta(ge=1, le=2**53)]
+    before: Packed = b""
     definition: Packed = b""
+    stopped: bool = False
+
+
+class AskSpaceBeat(Ask, frozen=True, kw_only=True):
+    """Confirm that the asking node is the home of spaces. It acts as their home only with such answers.
+
+    Attributes:
+        spaces: Names of the spaces and their generations.
+    """
+
+    verb = "space_beat"
+    spaces: Annotated[list[tuple[SpaceName, Natural]], Meta(max_length=2000)]

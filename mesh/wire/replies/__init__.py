@@ -62,7 +62,15 @@ from mesh.wire.replies.sessions import (
     SessionReleased,
 )
 from mesh.wire.replies.sites import SiteLink, SitePaused, SiteRow, SiteRows, SiteSync
-from mesh.wire.replies.spaces import SpaceClaimed, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten
+from mesh.wire.replies.spaces import (
+    SpaceBeaten,
+    SpaceClaimed,
+    SpaceDefined,
+    SpaceList,
+    SpaceRow,
+    SpaceRows,
+    SpaceWritten,
+)
 from mesh.wire.replies.topics import (
     Address,
     ClientErased,
@@ -148,6 +156,7 @@ __all__ = [
     "SiteRows",
     "SiteSync",
     "Source",
+    "SpaceBeaten",
     "SpaceClaimed",
     "SpaceDefined",
     "SpaceList",

@@ -94,10 +94,26 @@ class SpaceClaimed(ReplyValue, frozen=True, kw_only=True):
 
     Attributes:
         granted: Whether the voter has stored it.
-        generation: The highest generation that it has promised.
+        ballot: The highest ballot that it has promised.
         accepted: The definition that it has accepted, in MessagePack. Empty: none.
+        accepted_ballot: The ballot of this definition.
+        current: The definition in effect, if it is newer than the asking node knows.
+        wait: Seconds until it votes without the home, whose heartbeats it has received. 0: no such wait.
     """
 
     granted: bool = False
-    generation: int = 0
+    ballot: int = 0
     accepted: bytes = b""
+    accepted_ballot: int = 0
+    current: bytes = b""
+    wait: float = 0.0
+
+
+class SpaceBeaten(ReplyValue, frozen=True, kw_only=True):
+    """The answer of a voter to the heartbeat of a home.
+
+    Attributes:
+        refused: The spaces for which it has voted for another home.
+    """
+
+    refused: list[str] = []

@@ -106,28 +106,6 @@ def is_repeat(number: int, low: int, known: frozenset[int]) -> bool:
 # --- homes --------------------------------------------------------------------------------------------------
 
 
-def is_majority(answers: int, nodes: int) -> bool:
-    return 2 * answers > nodes
-
-
-def leash_left(leash: int, age: int) -> int:
-    """Return the leash of a home when a majority has answered a heartbeat that was sent `age` ago."""
-    return leash - age
-
-
-def may_serve(is_home: bool, has_voters: bool, leash: int) -> bool:
-    """Return whether a node grants, writes and reads as the home of a space."""
-    return is_home and (not has_voters or leash > 0)
-
-
-def may_grant_claim(claimed: int, promised: int, silence: int, is_handed_over: bool) -> bool:
-    """Return whether a voter stores a claim of generation `claimed`.
-
-    `silence` is the rest of the time without a heartbeat after which it votes, also after its own start.
-    """
-    return claimed > promised and (silence == 0 or is_handed_over)
-
-
 def next_generation(promised: int) -> int:
     """Return the generation that a node claims, hand-overs included."""
     return promised + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mesh.features.spaces.client.spacing import Spacing
 
 NODE_AWAY = "NODE_AWAY"
-PATIENCE, PAUSE = 10.0, 0.5  # s for which a write is repeated, and between two attempts
+MOVING = ("NOT_HOME", "NO_LEASH")  # the home is being moved, or starts
+PATIENCE, PAUSE = 10.0, 0.5  # s for which a call is repeated, and between two attempts
 
 REASONS = {
     "OTHER_VERSION": ("Another version is there.", "Read the value, and try again."),
@@ -88,15 +89,22 @@ class Space:
 
     async def _answered(self, ask: AskSpaceWrite, timeout: float | None) -> SpaceWritten:
         """Return the outcome of a write, which is repeated for PATIENCE s while its home is unreachable."""
+        try:
+            return await self._repeated(ask, SpaceWritten, timeout, (NODE_AWAY, *MOVING))
+        except LocalError as error:
+            if error.code not in (NODE_AWAY, *MOVING):
+                raise
+            what = f"{error.what} The change of {ask.key!r} may have been made."
+            raise LocalError(what, hint=error.hint, code=error.code) from None
+
+    async def _repeated(self, ask: Ask, says: type[R], timeout: float | None, codes: Sequence[str]) -> R:
+        """Ask, and repeat the question for PATIENCE s while the answer is an error with one of the codes."""
         for attempt in count(1):
             try:
-                return await self._ask(ask, SpaceWritten, timeout)
+                return await self._ask(ask, says, timeout)
             except LocalError as error:
-                if error.code != NODE_AWAY:
+                if error.code not in codes or attempt * PAUSE >= PATIENCE:
                     raise
-                if attempt * PAUSE >= PATIENCE:
-                    what = f"{error.what} The change of {ask.key!r} may have been made."
-                    raise LocalError(what, hint=error.hint, code=error.code) from None
             await self._pause()
         raise AssertionError("the loop has no end")
 
@@ -106,14 +114,16 @@ class Space:
                 await asyncio.get_running_loop().create_future()
 
     async def _read(self, key: str, timeout: float | None) -> SpaceRow | None:
-        found = await self._ask(AskSpaceRead(space=self._space, key=key), SpaceRows, timeout)
+        ask = AskSpaceRead(space=self._space, key=key)
+        found = await self._repeated(ask, SpaceRows, timeout, MOVING)
         return found.rows[0] if found.rows else None
 
     async def _rows(self, timeout: float | None) -> AsyncIterator[SpaceRow]:
         """Yield all values, page by page."""
         after = ""
         while True:
-            page = await self._ask(AskSpaceRead(space=self._space, after=after), SpaceRows, timeout)
+            ask = AskSpaceRead(space=self._space, after=after)
+            page = await self._repeated(ask, SpaceRows, timeout, MOVING)
             for row in page.rows:
                 yield row
             after = page.next

@@ -1,14 +1,8 @@
-"""The definition of a space: its kind, home and limits; and the promises of the nodes that vote for one."""
+"""The definition of a space: its kind, home, voters and limits."""
 
-# Law 1: a node accepts a definition only if it has promised no newer generation.
-# Law 2: a definition is in effect once a majority of the known nodes has accepted it. A node that claims a
-#        newer generation asks a majority first, and keeps the newest definition that one of them has
-#        accepted. So a space never has two definitions with different homes in effect.
+# Law: a generation of a space has one definition (votes.py), so a version of a space is given once.
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +20,7 @@ KINDS = (MAP, COUNTER)
 OPERATIONS = {MAP: (Kind.PUT, Kind.PUT_IF, Kind.REMOVE), COUNTER: (Kind.ADD, Kind.PUT_IF, Kind.REMOVE)}
 GENERATIONS = 2**22  # so that versions remain below 2**62
 HOMES = 1000  # spaces in a mesh
+VOTERS = 9  # of a space, at most
 
 
 class Definition(Struct, frozen=True, array_like=True):
@@ -36,6 +31,18 @@ class Definition(Struct, frozen=True, array_like=True):
     generation: int
     max_keys: int
     max_bytes: int
+    voters: tuple[bytes, ...] = ()  # uuids; none: the home alone
+    version: int = 0  # of the values with which the home begins; 0: without values
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether this generation ends the space. The next one may begin it anew."""
+        return not self.home
+
+    @property
+    def electors(self) -> tuple[bytes, ...]:
+        """The nodes whose majority lets the home act, and chooses the next definition."""
+        return self.voters or (self.home,)
 
 
 _read = reader(Definition, 4096)
@@ -51,8 +58,10 @@ def unpacked(row: bytes) -> Definition:
         found = _read(row)
     except RemoteError as error:
         raise LocalError(f"The definition of a space cannot be read: {error.what}.", code="BAD_ROW") from None
-    node_name(found.node)
-    is_sound = len(found.home) == 16 and 1 <= found.generation <= GENERATIONS
+    if not found.is_removed:
+        node_name(found.node)
+    is_sound = all(len(each) == 16 for each in (*found.voters, found.home or bytes(16)))
+    is_sound = is_sound and len(found.voters) <= VOTERS and 1 <= found.generation <= GENERATIONS
     if not is_sound or found.max_keys < 1 or found.max_bytes < 1:
         raise LocalError("The definition of a space is invalid.", code="BAD_ROW")
     return found
@@ -78,40 +87,3 @@ def check_space_key(key: str) -> str:
         what = f"The key {shown(key)} has {len(key.encode())} bytes; the limit is {LONGEST_SPACE_KEY}."
         raise BadKey(what, hint="Use a shorter key.")
     return key
-
-
-# --- votes ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """The generation that a node has promised for a space, and the definition that it has accepted."""
-
-    generation: int = 0
-    accepted: Definition | None = None
-
-
-def promised(old: Promise, generation: int) -> Promise | None:
-    """Return the promise after a claim, or `None` if a newer or equal generation was promised before."""
-    return Promise(generation, old.accepted) if generation > old.generation else None
-
-
-def accepted(old: Promise, definition: Definition) -> Promise | None:
-    """Return the promise with an accepted definition, or `None` after a newer promise (Law 1)."""
-    if definition.generation < old.generation:
-        return None
-    return Promise(definition.generation, definition)
-
-
-def majority(nodes: int) -> int:
-    """Return how many of that many nodes are a majority."""
-    return nodes // 2 + 1
-
-
-def to_propose(wanted: Definition, found: Iterable[Definition | None]) -> Definition:
-    """Return the definition to propose after a majority has promised its generation (Law 2)."""
-    earlier = [each for each in found if each is not None]
-    if not earlier:
-        return wanted
-    newest = max(earlier, key=lambda each: each.generation)
-    return msgspec.structs.replace(newest, generation=wanted.generation)

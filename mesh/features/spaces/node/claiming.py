@@ -1,8 +1,7 @@
-"""Creates spaces: a node claims the definition of a new one, and all nodes vote."""
+"""Claims of this node for the next definition of a space, on which other nodes vote."""
 
-# Law 1: a definition is in effect only when a majority of the known nodes has accepted it (definition.py).
-# Law 2: a promise, and an accepted definition, is on disk before it is answered.
-# Law 3: a claim that fails is repeated with a newer generation after a random pause, until DEADLINE.
+# Law 1: a definition is in effect only when a majority of the nodes that vote has accepted it (votes.py).
+# Law 2: a claim that fails is repeated with a higher ballot after a random pause, until DEADLINE.
 
 from __future__ import annotations
 
@@ -14,23 +13,12 @@ from msgspec.structs import replace
 
 from mesh.discovery.member import NodeLife
 from mesh.errors import LocalError
-from mesh.features.spaces.model.definition import (
-    GENERATIONS,
-    Definition,
-    Promise,
-    accepted,
-    check_space,
-    majority,
-    packed,
-    promised,
-    to_propose,
-    unpacked,
-)
-from mesh.features.spaces.node import rows
-from mesh.features.spaces.node.spaces import SPACE, TAKEN, Spaces
-from mesh.kernel.context.component import Beginning, Component
-from mesh.kernel.context.disk import Disk
-from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
+from mesh.features.spaces.model.definition import GENERATIONS, Definition, packed, unpacked
+from mesh.features.spaces.model.votes import chosen_voters, following, is_live, to_propose
+from mesh.features.spaces.node.spaces import SPACE, ClaimWonFact, Spaces
+from mesh.features.spaces.node.voting import Voting
+from mesh.flow.leash import is_majority
+from mesh.kernel.context.component import Component
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
@@ -43,6 +31,7 @@ DEADLINE = 4.0  # s until a claim is given up
 PAUSE = 0.1, 0.5  # s between two attempts: at least, and at most more
 
 Claimed = Callable[[LocalError | None], None]
+Votes = dict[bytes, SpaceClaimed]  # by uuid
 
 
 @dataclass(slots=True)
@@ -51,157 +40,176 @@ class Claim:
 
     wanted: Definition
     deadline: float
-    waiting: list[Claimed] = field(default_factory=list)
+    waiting: list[Claimed]
+    generation: int  # of `wanted`
+    stopped: bool  # an operator states that the home is stopped
     again: float = inf  # time of the next attempt
-    above: int = 0  # highest generation that a voter has promised
+    ballot: int = 0  # the highest one that a voter has promised
+    waits: dict[str, float] = field(default_factory=dict)  # voter -> s until it votes without the home
+
+
+@dataclass(frozen=True, slots=True)
+class Electors:
+    """The nodes that vote on the next definition of a space."""
+
+    peers: list[Peer]
+    away: list[str]  # names of those that cannot be asked
+    has_me: bool
+
+    def is_enough(self, votes: int) -> bool:
+        return is_majority(votes, len(self.peers) + len(self.away) + self.has_me)
 
 
 class Claiming(Component):
-    """Component that claims the definitions of new spaces, and votes on claims of other nodes."""
+    """Component that claims new definitions of spaces."""
 
     def __init__(
-        self, context: NodeContext, disk: Disk, neighbours: Neighbours, questions: PeerCalls, spaces: Spaces
+        self,
+        context: NodeContext,
+        neighbours: Neighbours,
+        questions: PeerCalls,
+        spaces: Spaces,
+        voting: Voting,
     ) -> None:
         self._context = context
-        self._disk = disk
         self._neighbours = neighbours
         self._questions = questions
         self._spaces = spaces
-        self._promises: dict[str, Promise] = {}
+        self._voting = voting
         self._claims: dict[str, Claim] = {}
 
-    def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSpaceClaim, self._on_claim),)
+    def is_open(self, space: str) -> bool:
+        """Return whether this node has a claim under way for the space."""
+        return space in self._claims
 
-    def start(self, beginning: Beginning) -> None:
-        for kind, space, _, row in rows.rows_of(beginning.rows(rows.TABLE)):
-            if kind == rows.PROMISE:
-                self._promises[space] = rows.read_promise(row)
+    def voters(self, space: str, home: bytes) -> tuple[bytes, ...]:
+        """Return the voters of a space with that home, from the reachable nodes."""
+        everyone = self._everyone()
+        uuids = [peer.node.uuid for peer in everyone.peers if SPACES in peer.speaks]
+        return chosen_voters(space, home, [self._context.me.uuid, *uuids])
 
-    # --- votes ------------------------------------------------------------------------------------------
+    def claim(self, space: str, wanted: Definition, then: Claimed, stopped: bool = False) -> None:
+        """Bring the next definition of a space into effect, and call `then` when one is, or with the error.
 
-    def _on_claim(self, asked: IncomingCall[AskSpaceClaim]) -> None:
-        ask = asked.ask
-        check_space(ask.space)
-        definition = unpacked(ask.definition) if ask.definition else None
-        self._vote(ask.space, ask.generation, definition, asked.reply)
-
-    def _vote(
-        self, space: str, generation: int, definition: Definition | None, then: Callable[[SpaceClaimed], None]
-    ) -> None:
-        """Promise, or accept a definition, and call `then` once that is on disk (Law 2)."""
-        old = self._promises.get(space) or self._known_promise(space)
-        new = accepted(old, definition) if definition is not None else promised(old, generation)
-        if space not in self._promises and len(self._promises) >= TAKEN:
-            new = None
-        stands = new or old
-        reply = SpaceClaimed(
-            granted=new is not None,
-            generation=stands.generation,
-            accepted=packed(old.accepted) if old.accepted is not None else b"",
-        )
-        if new is None:
-            then(reply)
-            return
-        self._promises[space] = new
-        self._disk.commit(
-            [rows.put_promise(space, new)], lambda error: then(reply) if error is None else None
-        )
-
-    def _known_promise(self, space: str) -> Promise:
-        """Return the promise of a node that only knows the definition in effect."""
-        known = self._spaces.find(space)
-        return Promise(known.generation, known) if known is not None else Promise()
-
-    # --- claims -----------------------------------------------------------------------------------------
-
-    def claim(self, space: str, wanted: Definition, then: Claimed) -> None:
-        """Create a space, and call `then` when a definition is in effect, or with the error.
-
-        The definition may be another one if the space was created elsewhere at the same time.
+        The definition in effect may be another one, if several nodes claim at the same time.
         """
         open_ = self._claims.get(space)
         if open_ is not None:
             open_.waiting.append(then)
             return
-        claim = self._claims[space] = Claim(wanted, self._context.clock.now + DEADLINE, [then])
+        wanted = following(self._spaces.last(space), wanted)
+        claim = Claim(wanted, self._context.clock.now + DEADLINE, [then], wanted.generation, stopped)
+        self._claims[space] = claim
         self._questions.when_settled(lambda: self._try(space, claim))
 
+    # --- attempts ---------------------------------------------------------------------------------------
+
     def _try(self, space: str, claim: Claim) -> None:
-        """Ask all known nodes to promise a generation."""
-        if self._spaces.find(space) is not None:
+        """Ask the nodes that vote to promise, and then to accept."""
+        before = self._spaces.last(space)
+        if before is not None and before.generation >= claim.generation:
             self._end(space, None)
             return
-        claim.again = inf
-        peers, away = self._voters()
-        need = majority(len(peers) + len(away) + 1)
-        if len(peers) + 1 < need:
-            self._end(space, self._too_few(space, away))
+        claim.again, claim.waits = inf, {}
+        electors = self._electors(before, claim)
+        if not electors.is_enough(len(electors.peers) + electors.has_me):
+            self._end(space, self._too_few(space, electors.away))
             return
-        own = self._promises.get(space, Promise())
-        generation = max(own.generation, claim.above) + 1
-        if generation > GENERATIONS:
+        ballot = max(self._voting.promise(space).ballot, claim.ballot) + 1
+        if claim.generation > GENERATIONS:
             self._end(space, LocalError(f"{space} was claimed too often.", code="NODES_AWAY"))
             return
-
-        def on_promises(votes: list[SpaceClaimed]) -> None:
-            if sum(vote.granted for vote in votes) >= need:
-                found = [unpacked(vote.accepted) if vote.accepted else None for vote in votes]
-                wanted = to_propose(replace(claim.wanted, generation=generation), found)
-                self._ask(space, peers, generation, wanted, lambda votes: on_accepted(wanted, votes))
-            else:
-                self._later(space, claim, votes)
-
-        def on_accepted(definition: Definition, votes: list[SpaceClaimed]) -> None:
-            if sum(vote.granted for vote in votes) >= need:
-                self._won(space, definition)
-            else:
-                self._later(space, claim, votes)
-
-        self._ask(space, peers, generation, None, on_promises)
-
-    def _ask(
-        self,
-        space: str,
-        peers: Sequence[Peer],
-        generation: int,
-        definition: Definition | None,
-        then: Callable[[list[SpaceClaimed]], None],
-    ) -> None:
-        """Ask this node and the peers for a vote, and call `then` with the votes."""
         ask = AskSpaceClaim(
             space=space,
-            generation=generation,
-            definition=packed(definition) if definition is not None else b"",
+            generation=claim.generation,
+            ballot=ballot,
+            before=packed(before) if before is not None else b"",
+            stopped=claim.stopped,
         )
 
-        def on_own(own: SpaceClaimed) -> None:
+        def on_promises(votes: Votes) -> None:
+            granted = [vote for vote in votes.values() if vote.granted]
+            if electors.is_enough(len(granted)):
+                found = [(v.accepted_ballot, unpacked(v.accepted) if v.accepted else None) for v in granted]
+                wanted = to_propose(claim.wanted, found)
+                then, sent = replace(ask, definition=packed(wanted)), self._context.clock.now
+                self._ask(electors, claim, then, lambda votes: on_accepted(wanted, votes, sent))
+            else:
+                self._later(space, claim, votes)
+
+        def on_accepted(definition: Definition, votes: Votes, sent: float) -> None:
+            granted = tuple(uuid for uuid, vote in votes.items() if vote.granted)
+            if electors.is_enough(len(granted)):
+                self._won(ClaimWonFact(space, definition, granted, sent))
+            else:
+                self._later(space, claim, votes)
+
+        self._ask(electors, claim, ask, on_promises)
+
+    def _ask(
+        self, electors: Electors, claim: Claim, ask: AskSpaceClaim, then: Callable[[Votes], None]
+    ) -> None:
+        """Ask all nodes that vote, this one first if it does, and call `then` with the votes."""
+        me = self._context.me.uuid
+
+        def on_replies(own: Votes, replies: Replies[SpaceClaimed]) -> None:
+            votes = own | {uuid: reply.value for uuid, reply in replies.items() if not reply.code}
+            claim.waits |= {self._name(uuid): vote.wait for uuid, vote in votes.items() if vote.wait}
+            then(votes)
+
+        def on_own(own: Votes) -> None:
+            peers = electors.peers
             self._questions.ask_all(
-                peers, ask, SpaceClaimed, lambda replies, _: then([own, *_votes(replies)]), is_patient=True
+                peers, ask, SpaceClaimed, lambda replies, _: on_replies(own, replies), is_patient=True
             )
 
-        self._vote(space, generation, definition, on_own)
+        if electors.has_me:
+            self._voting.vote(ask, me, lambda vote: on_own({me: vote}))
+        else:
+            on_own({})
 
-    def _voters(self) -> tuple[list[Peer], list[str]]:
-        """Return the peers that can vote, and the names of known nodes that cannot be asked."""
+    def _electors(self, before: Definition | None, claim: Claim) -> Electors:
+        """Return the nodes that vote: the voters of the definition before, or all for a new space.
+
+        The home without other voters is left out when an operator states that it is stopped.
+        """
+        if before is None or not is_live(before):
+            return self._everyone()
+        me, alone = self._context.me.uuid, before.electors == (before.home,)
+        if alone and claim.stopped and before.home != me:
+            return self._everyone(but=before.home)
+        voters, everyone = [each for each in before.electors if each != me], self._everyone()
+        peers = [peer for peer in everyone.peers if peer.node.uuid in voters]
+        asked = {peer.node.uuid for peer in peers}
+        away = sorted(self._name(each) for each in voters if each not in asked)
+        return Electors(peers, away, me in before.electors)
+
+    def _everyone(self, but: bytes = b"") -> Electors:
+        """Return all known nodes that can vote, this one included."""
         peers, away = list[Peer](), list[str]()
         for member in self._neighbours.membership.all():
-            if member.uuid == self._context.me.uuid or member.state is NodeLife.LEFT:
+            if member.uuid in (self._context.me.uuid, but) or member.state is NodeLife.LEFT:
                 continue
             peer = self._neighbours.peers.get(member.uuid)
             if peer is None or member.state is NodeLife.DEAD:
                 away.append(member.name)
             elif not peer.speaks or SPACES in peer.speaks:
                 peers.append(peer)
-        return peers, sorted(away)
+        return Electors(peers, sorted(away), has_me=True)
 
-    def _later(self, space: str, claim: Claim, votes: list[SpaceClaimed]) -> None:
+    def _name(self, uuid: bytes) -> str:
+        found = self._neighbours.membership.member_of(uuid)
+        return found.name if found is not None else uuid.hex()
+
+    def _later(self, space: str, claim: Claim, votes: Votes) -> None:
+        for vote in votes.values():
+            if vote.current:
+                self._spaces.learn(space, unpacked(vote.current))
         now = self._context.clock.now
         if now >= claim.deadline:
-            what = f"{space} was not created, because too few nodes agreed in time."
-            self._end(space, LocalError(what, hint="Try again.", code="NODES_AWAY"))
+            self._end(space, _not_claimed(space, self._spaces.find(space), claim))
             return
-        claim.above = max((vote.generation for vote in votes), default=0)
+        claim.ballot = max((vote.ballot for vote in votes.values()), default=0)
         claim.again = now + PAUSE[0] + PAUSE[1] * self._context.jitter()
         self._context.clock.wake(claim.again)
 
@@ -213,20 +221,32 @@ class Claiming(Component):
             elif claim.again < inf:
                 self._context.clock.wake(claim.again)
 
-    def _won(self, space: str, definition: Definition) -> None:
-        if definition.home == self._context.me.uuid:
-            self._context.event(SPACE, f"{space} was created; its home is this node")
-        self._spaces.write_definition(space, definition, lambda: self._end(space, None))
+    def _won(self, won: ClaimWonFact) -> None:
+        space, new = won.space, won.definition
+        text = f"its home is {new.node}" if is_live(new) else "it was removed"
+        self._context.event(SPACE, f"{space} has generation {new.generation}: {text}")
+        self._spaces.write_definition(space, new, lambda: self._end(space, None))
+        self._context.facts.publish_fact(won)
 
     def _end(self, space: str, error: LocalError | None) -> None:
         for then in self._claims.pop(space).waiting:
             then(error)
 
     def _too_few(self, space: str, away: Sequence[str]) -> LocalError:
-        what = f"{space} cannot be created: most of the known nodes must agree, and these are unreachable"
+        known = self._spaces.find(space)
+        who = "most of the known nodes" if known is None else "most of its voters"
+        what = f"{space} cannot get a home: {who} must agree, and these are unreachable"
         hint = "Start them. See `mesh ls --all`; `mesh peer` forgets nodes that no longer exist."
         return LocalError(f"{what}: {', '.join(away[:8])}.", hint=hint, code="NODES_AWAY")
 
 
-def _votes(replies: Replies[SpaceClaimed]) -> list[SpaceClaimed]:
-    return [reply.value for reply in replies.values() if not reply.code]
+def _not_claimed(space: str, known: Definition | None, claim: Claim) -> LocalError:
+    if claim.waits and known is not None:
+        heard = ", ".join(sorted(claim.waits))
+        what = f"{space} was not moved: {heard} received heartbeats of its home {known.node} until now."
+        hint = (
+            f"Wait {max(claim.waits.values()):.0f} s after it has stopped; a live home moves without --force."
+        )
+        return LocalError(what, hint=hint, code="HOME_ALIVE")
+    what = f"{space} got no home, because too few nodes agreed in time."
+    return LocalError(what, hint="Try again.", code="NODES_AWAY")

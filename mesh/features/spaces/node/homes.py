@@ -3,122 +3,110 @@
 # Law 1: a write is answered when it is on disk, with its outcome, the counts and the message about it in
 #        the same commit. Reads see only what is on disk.
 # Law 2: one batch of a space is written at a time. Writes that arrive meanwhile form the next one.
+# Law 3: a home acts only on its leash, and with the values that its definition names.
 
 from __future__ import annotations
 
-from array import array
-from collections import deque
-from collections.abc import Callable, Iterator
-from heapq import heappop, heappush
+from collections.abc import Iterator
 
-from mesh.errors import MeshError
-from mesh.features.spaces.model.batch import Batch, Changed, Numbered, SpaceState, with_generation
+from mesh.errors import LocalError, MeshError
+from mesh.features.spaces.model.batch import Batch, Numbered, SpaceState, with_generation
 from mesh.features.spaces.model.definition import Definition
-from mesh.features.spaces.model.space import Limits, Outcome, Value
+from mesh.features.spaces.model.space import Limits, Value
 from mesh.features.spaces.node import rows
+from mesh.features.spaces.node.changes import Changes
+from mesh.features.spaces.node.holdings import Answer, Holdings, Home
+from mesh.features.spaces.node.leashes import Leashes
 from mesh.features.spaces.node.spaces import Spaces
-from mesh.kernel.context.component import Beginning, Component
+from mesh.kernel.context.component import Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.delivery.router import Router
 from mesh.operations import Op
-from mesh.reserved import OF_MESH
-from mesh.values import Headers
-from mesh.wire.envelope import PERSISTENT, Envelope
-from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
 
 AT_ONCE = 256  # writes of a batch
 SESSIONS = 10_000  # sessions with outcomes, of one space
 KEPT = 24 * 3600 * 10**9  # ns that outcomes are kept
-TOMBSTONE = 3600 * 10**9  # ns that the message about a removal is kept
-VERSION, REMOVED, EXPIRED = "space-version", "space-removed", "space-expired"  # headers of changes
-
-Answer = Callable[[Outcome | MeshError], None]
-
-
-class Home:
-    """A space whose home is this node."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.state = SpaceState()
-        self.used: dict[bytes, int] = {}  # stream -> wall time of its last outcome, oldest first
-        self.waiting: deque[tuple[Numbered, Answer]] = deque()
-        self.expired: set[str] = set()  # keys to remove with the next batch
-        self.is_writing = False
 
 
 class Homes(Component):
     """Component with the spaces whose home is this node."""
 
-    def __init__(self, context: NodeContext, disk: Disk, router: Router, spaces: Spaces) -> None:
+    def __init__(
+        self,
+        context: NodeContext,
+        disk: Disk,
+        changes: Changes,
+        spaces: Spaces,
+        leashes: Leashes,
+        holdings: Holdings,
+    ) -> None:
         self._context = context
         self._disk = disk
-        self._router = router
+        self._changes = changes
         self._spaces = spaces
-        self._homes: dict[str, Home] = {}
-        self._ends: list[tuple[int, str, str]] = []  # heap of (end, space, key)
-        self._stream = b""  # of messages about changes; random, from the first one on
-        self._number = 0
+        self._leashes = leashes
+        self._holdings = holdings
 
-    def figures(self) -> dict[str, int | float]:
-        return {
-            "space_keys": sum(home.state.head.keys for home in self._homes.values()),
-            "space_bytes": self.holds(),
-        }
+    # --- whether this node acts -------------------------------------------------------------------------
 
-    def holds(self) -> int:
-        return sum(home.state.head.size for home in self._homes.values())
+    def check(self, name: str, is_write: bool = False) -> None:
+        """Check that this node acts as the home (Law 3).
 
-    def start(self, beginning: Beginning) -> None:
-        for kind, space, rest, row in rows.rows_of(beginning.rows(rows.TABLE)):
-            if kind == rows.PROMISE:
-                continue
-            home = self._home(space)
-            try:
-                self._restore(home, kind, rest, row)
-            except (MeshError, UnicodeDecodeError) as error:
-                self._context.out.log_line("warning", f"a row of {space} is damaged: {error}")
+        Raises: LocalError NOT_HOME, NO_LEASH, or NO_VALUES.
+        """
+        known, home = self._spaces.find(name), self._holdings.home(name)
+        if known is None or not self._spaces.is_home(name):
+            raise _not_home(name, "has another home")
+        if home.is_paused and is_write:
+            raise _not_home(name, "is being moved")
+        self._leashes.check(name, known)
+        self._begin(home, known)
 
-    def _restore(self, home: Home, kind: bytes, rest: bytes, row: bytes) -> None:
-        if kind == rows.HEAD:
-            home.state.head = rows.read_head(row)
-        elif kind == rows.VALUE:
-            key = rest.decode()
-            home.state.values[key] = value = rows.read_value(row)
-            self._await_end(home, key, value)
-        elif kind == rows.OUTCOMES:
-            home.state.outcomes[rest], home.used[rest] = rows.read_outcomes(row)
-
-    def on_restored(self) -> None:
-        for home in self._homes.values():
-            home.used = dict(sorted(home.used.items(), key=lambda item: item[1]))
-
-    def _home(self, name: str) -> Home:
-        return self._homes.setdefault(name, Home(name))
+    def _begin(self, home: Home, known: Definition) -> None:
+        """Begin a generation with the values that its definition names. Raises: LocalError NO_VALUES."""
+        head = home.state.head
+        if head.generation == known.generation:
+            return
+        if known.version == 0:
+            self._holdings.clear(home.name)
+        elif head.version != known.version:
+            what = f"{self._context.me.name} does not have the values of {home.name} that it was given."
+            hint = "Move it with --force --accept-loss, or restore the store of this node."
+            raise LocalError(what, hint=hint, code="NO_VALUES")
+        home.state.head = with_generation(home.state.head, known.generation)
 
     # --- reads ------------------------------------------------------------------------------------------
 
     def state(self, name: str) -> SpaceState:
-        """Return the committed state of a space whose home is this node."""
-        return self._home(name).state
+        """Return the committed state of a space, of which this node is, or was, the home."""
+        return self._holdings.home(name).state
 
     def find(self, name: str, key: str) -> Value | None:
         """Return a value that has not expired."""
-        value = self._home(name).state.values.get(key)
+        value = self._holdings.home(name).state.values.get(key)
         return value if value is not None and value.is_present(self._context.clock.believed) else None
 
     # --- writes -----------------------------------------------------------------------------------------
 
     def write(self, name: str, numbered: Numbered, answer: Answer) -> None:
         """Decide a write, and answer with its outcome once that is on disk, or with the error of the disk."""
-        home = self._home(name)
+        try:
+            self.check(name, is_write=True)
+        except LocalError as error:
+            answer(error)
+            return
+        home = self._holdings.home(name)
         home.waiting.append((numbered, answer))
         self._go_on(home)
 
     def _go_on(self, home: Home) -> None:
         definition = self._spaces.find(home.name)
         if home.is_writing or definition is None or not (home.waiting or home.expired):
+            return
+        try:
+            self.check(home.name, is_write=True)
+        except LocalError as error:
+            self._refuse(home, error)
             return
         batch = self._batch(home, definition)
         taken = [home.waiting.popleft() for _ in range(min(AT_ONCE, len(home.waiting)))]
@@ -132,17 +120,29 @@ class Homes(Component):
             home.is_writing = False
             if error is None:
                 self._landed(home, batch)
+            failed = error or self._lost(home.name)
             for answer, outcome in answers:
-                answer(outcome if error is None else error)
+                answer(outcome if failed is None else failed)
             self._go_on(home)
 
         with self._disk.together():
             for change in batch.changes:
-                self._publish(home.name, change)
+                self._changes.publish(home.name, change)
             self._disk.commit(list(self._ops(home, batch)), landed)
 
+    def _refuse(self, home: Home, error: LocalError) -> None:
+        while home.waiting:
+            home.waiting.popleft()[1](error)
+
+    def _lost(self, name: str) -> LocalError | None:
+        """Return the error if this node no longer acts as the home, so what it wrote may not count."""
+        try:
+            self.check(name)
+        except LocalError as error:
+            return error
+        return None
+
     def _batch(self, home: Home, definition: Definition) -> Batch:
-        home.state.head = with_generation(home.state.head, definition.generation)
         limits = Limits(definition.max_keys, definition.max_bytes)
         return Batch(home.state, limits, self._context.clock.believed)
 
@@ -171,58 +171,22 @@ class Homes(Component):
         batch.apply()
         for key, value in batch.values():
             if value is not None:
-                self._await_end(home, key, value)
+                self._holdings.await_end(home.name, key, value)
 
     # --- expiry -----------------------------------------------------------------------------------------
 
-    def _await_end(self, home: Home, key: str, value: Value) -> None:
-        if value.expires:
-            heappush(self._ends, (value.expires, home.name, key))
-
     def tick(self) -> None:
-        now = self._context.clock.believed
+        clock = self._context.clock
         due = set[str]()
-        while self._ends and self._ends[0][0] <= now:
-            _, name, key = heappop(self._ends)
+        for name, key in self._holdings.pop_expired(clock.believed):
             if self._spaces.is_home(name):
-                self._home(name).expired.add(key)
+                self._holdings.home(name).expired.add(key)
                 due.add(name)
         for name in sorted(due):
-            self._go_on(self._home(name))
-        if self._ends:
-            self._context.clock.wake(self._context.clock.now + (self._ends[0][0] - now) / 1e9 + 0.001)
+            self._go_on(self._holdings.home(name))
+        if self._holdings.next_end:
+            clock.wake(clock.now + (self._holdings.next_end - clock.believed) / 1e9 + 0.001)
 
-    # --- messages about changes -------------------------------------------------------------------------
 
-    def _publish(self, space: str, change: Changed) -> None:
-        """Publish a change to the watches of the space."""
-        props, content, expires = self._described(change)
-        self._stream = self._stream or self._context.ids(16)
-        self._number += 1
-        envelope = Envelope(
-            stream=self._stream,
-            domain=space,
-            first=self._number,
-            last=self._number,
-            keys=(change.key,),
-            count=1,
-            sizes=len(props) + len(content),
-            body=props + content,
-            props=array("I", [len(props)]).tobytes(),
-            flags=PERSISTENT,
-            low=self._number,
-            sender=f"/node/{self._context.me.name}{OF_MESH}",
-            expires=expires,
-        )
-        self._router.publish_here(self._stream, envelope, lambda answer: None)
-
-    def _described(self, change: Changed) -> tuple[bytes, bytes, int]:
-        """Return the properties, content and expiry of the message about a change."""
-        if (value := change.value) is None:
-            header, own, content = EXPIRED if change.is_expiry else REMOVED, NO_PROPERTIES, b""
-            expires = self._context.clock.believed + TOMBSTONE
-        else:
-            header, own, content = VERSION, decode_properties(value.props), value.content
-            expires = value.expires
-        headers = Headers([(header, str(change.version)), *own.headers.items()])
-        return encode_properties(Properties(headers, expires, is_text=own.is_text)), content, expires
+def _not_home(name: str, why: str) -> LocalError:
+    return LocalError(f"{name} {why}.", hint="Try again in a moment.", code="NOT_HOME")

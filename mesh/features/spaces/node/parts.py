@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from mesh.features.spaces.node.changes import Changes
 from mesh.features.spaces.node.claiming import Claiming
+from mesh.features.spaces.node.declaring import Declaring
+from mesh.features.spaces.node.holdings import Holdings
+from mesh.features.spaces.node.home_relay import HomeRelay
 from mesh.features.spaces.node.homes import Homes
+from mesh.features.spaces.node.leashes import Leashes
 from mesh.features.spaces.node.space_calls import SpaceCalls
 from mesh.features.spaces.node.spaces import Spaces
+from mesh.features.spaces.node.voting import Voting
 from mesh.kernel.feature import FeatureParts
 from mesh.kernel.parts import Parts
 
@@ -15,7 +21,15 @@ class SpaceParts(FeatureParts):
 
     def __init__(self, k: Parts) -> None:
         self.spaces = Spaces(k.context, k.shared)
-        self.homes = Homes(k.context, k.disk, k.router, self.spaces)
-        self.claiming = Claiming(k.context, k.disk, k.neighbours, k.questions, self.spaces)
-        calls = SpaceCalls(k.context, k.nodes, k.questions, self.spaces, self.claiming, self.homes)
-        super().__init__(self.spaces, self.homes, self.claiming, calls)
+        self.voting = Voting(k.context, k.disk, k.neighbours, self.spaces)
+        self.claiming = Claiming(k.context, k.neighbours, k.questions, self.spaces, self.voting)
+        self.leashes = Leashes(k.context, k.neighbours, k.questions, self.spaces, self.voting)
+        self.holdings = Holdings(k.context, k.disk)
+        changes = Changes(k.context, k.router)
+        self.homes = Homes(k.context, k.disk, changes, self.spaces, self.leashes, self.holdings)
+        relay = HomeRelay(k.context, k.nodes, k.questions, self.spaces)
+        declaring = Declaring(k.context, relay, self.spaces, self.claiming)
+        calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes)
+        super().__init__(
+            self.spaces, self.voting, self.claiming, self.leashes, self.holdings, self.homes, declaring, calls
+        )

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from mesh.errors import LocalError
-from mesh.features.spaces.model.definition import Promise, packed, unpacked
+from mesh.features.spaces.model.definition import packed, unpacked
 from mesh.features.spaces.model.space import Head, Outcome, Outcomes, Value
+from mesh.features.spaces.model.votes import Promise
 from mesh.operations import Delete, Op, Put
 from mesh.wire.codec import pack, reader
 
@@ -46,6 +47,8 @@ class _Outcomes(Struct, frozen=True, array_like=True):
 class _Promise(Struct, frozen=True, array_like=True):
     generation: int
     accepted: bytes
+    ballot: int
+    accepted_ballot: int
 
 
 _read_value, _read_head = reader(_Value, LARGEST_ROW), reader(_Head, LARGEST_ROW)
@@ -75,7 +78,8 @@ def delete_outcomes(space: str, stream: bytes) -> Op:
 
 def put_promise(space: str, promise: Promise) -> Op:
     accepted = packed(promise.accepted) if promise.accepted is not None else b""
-    return Put(TABLE, row_key(PROMISE, space), pack([promise.generation, accepted]))
+    row = [promise.generation, accepted, promise.ballot, promise.accepted_ballot]
+    return Put(TABLE, row_key(PROMISE, space), pack(row))
 
 
 def read_value(row: bytes) -> Value:
@@ -96,7 +100,8 @@ def read_outcomes(row: bytes) -> tuple[Outcomes, int]:
 
 def read_promise(row: bytes) -> Promise:
     found = _read_promise(row)
-    return Promise(found.generation, unpacked(found.accepted) if found.accepted else None)
+    accepted = unpacked(found.accepted) if found.accepted else None
+    return Promise(found.generation, found.ballot, accepted, found.accepted_ballot)
 
 
 def rows_of(kept: dict[bytes, bytes]) -> Iterator[tuple[bytes, str, bytes, bytes]]:

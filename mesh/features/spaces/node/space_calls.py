@@ -8,22 +8,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-from msgspec.structs import replace
+from collections.abc import Sequence
 
 from mesh.errors import BadArgument, LocalError, MeshError, RemoteError
 from mesh.features.spaces.model.batch import Numbered
-from mesh.features.spaces.model.definition import (
-    COUNTER,
-    OPERATIONS,
-    Definition,
-    check_space,
-    check_space_key,
-)
+from mesh.features.spaces.model.definition import COUNTER, OPERATIONS, check_space, check_space_key
 from mesh.features.spaces.model.space import NUMBER, Kind, Outcome, Value, Write
-from mesh.features.spaces.node.claiming import Claiming
+from mesh.features.spaces.node.declaring import Declaring
+from mesh.features.spaces.node.home_relay import HomeRelay
 from mesh.features.spaces.node.homes import Homes
 from mesh.features.spaces.node.spaces import Spaces
 from mesh.features.spaces.proof import write_text
@@ -31,59 +23,37 @@ from mesh.kernel.context.component import Component
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.pages import page
-from mesh.kernel.routes.nodes import Nodes
-from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.proof import stream_of
-from mesh.wire.calls import AskSpaceDeclare, AskSpaceRead, AskSpaces, AskSpaceWrite
-from mesh.wire.calls.ask import Carried
-from mesh.wire.limits import HOPS
+from mesh.wire.calls import AskSpaceRead, AskSpaceWrite
 from mesh.wire.properties import decode_properties
-from mesh.wire.replies import R, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten
+from mesh.wire.replies import SpaceRow, SpaceRows, SpaceWritten
 
 TTL_LEAST, TTL_MOST = 100, 10 * 365 * 24 * 3600 * 1000  # ms
-
-A = TypeVar("A", bound=Carried)
 
 
 class SpaceCalls(Component):
     """Component with the verbs for spaces."""
 
     def __init__(
-        self,
-        context: NodeContext,
-        nodes: Nodes,
-        questions: PeerCalls,
-        spaces: Spaces,
-        claiming: Claiming,
-        homes: Homes,
+        self, context: NodeContext, relay: HomeRelay, spaces: Spaces, declaring: Declaring, homes: Homes
     ) -> None:
         self._context = context
-        self._nodes = nodes
-        self._questions = questions
+        self._relay = relay
         self._spaces = spaces
-        self._claiming = claiming
+        self._when_defined = declaring.when_defined
         self._homes = homes
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (
-            answer(AskSpaceWrite, self._on_write, Right.WRITE),
-            answer(AskSpaceRead, self._on_read),
-            answer(AskSpaces, self._on_list),
-            answer(AskSpaceDeclare, self._on_declare, Right.WRITE),
-        )
+        return (answer(AskSpaceWrite, self._on_write, Right.WRITE), answer(AskSpaceRead, self._on_read))
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (
-            answer(AskSpaceWrite, self._on_write),
-            answer(AskSpaceRead, self._on_read),
-            answer(AskSpaceDeclare, self._on_declare),
-        )
+        return (answer(AskSpaceWrite, self._on_write), answer(AskSpaceRead, self._on_read))
 
     # --- writes -----------------------------------------------------------------------------------------
 
     def _on_write(self, asked: IncomingCall[AskSpaceWrite]) -> None:
         write = self._checked(asked.ask)
-        self._when_defined(asked, lambda: self._write(asked, write))
+        self._when_defined(asked.ask.space, asked, lambda: self._write(asked, write))
 
     def _checked(self, ask: AskSpaceWrite) -> Write:
         """Return the write. Raises: LocalError if it is invalid or forged."""
@@ -107,7 +77,7 @@ class SpaceCalls(Component):
     def _write(self, asked: IncomingCall[AskSpaceWrite], write: Write) -> None:
         ask = asked.ask
         if not self._spaces.is_home(ask.space):
-            self._pass_on(asked, ask.space, SpaceWritten)
+            self._relay.pass_on(asked, ask.space, SpaceWritten)
             return
         if ask.ttl:
             write = dataclasses.replace(write, expires=self._context.clock.believed + ask.ttl * 10**6)
@@ -118,13 +88,19 @@ class SpaceCalls(Component):
 
     def _on_read(self, asked: IncomingCall[AskSpaceRead]) -> None:
         check_space(asked.ask.space)
-        self._when_defined(asked, lambda: self._read(asked))
+        self._when_defined(asked.ask.space, asked, lambda: self._read(asked))
 
     def _read(self, asked: IncomingCall[AskSpaceRead]) -> None:
         ask = asked.ask
         if not self._spaces.is_home(ask.space):
-            self._pass_on(asked, ask.space, SpaceRows)
-        elif ask.key:
+            self._relay.pass_on(asked, ask.space, SpaceRows)
+            return
+        try:
+            self._homes.check(ask.space)
+        except LocalError as error:
+            asked.fail(error)
+            return
+        if ask.key:
             row = self._row(ask.space, ask.key)
             asked.reply(self._rows(ask.space, [row] if row is not None else []))
         else:
@@ -140,85 +116,6 @@ class SpaceCalls(Component):
         head = self._homes.state(space).head
         return SpaceRows(rows=found, next=after, version=head.version, keys=head.keys, bytes=head.size)
 
-    # --- definitions ------------------------------------------------------------------------------------
-
-    def _on_list(self, asked: IncomingCall[AskSpaces]) -> None:
-        named = dict(self._spaces.all(asked.ask.prefix))
-        found, after = page(named, lambda name: _defined(name, named[name]), asked.ask)
-        asked.reply(SpaceList(spaces=found, next=after))
-
-    def _on_declare(self, asked: IncomingCall[AskSpaceDeclare]) -> None:
-        ask = asked.ask
-        check_space(ask.space)
-        home = ask.home or self._context.me.name
-        if home != self._context.me.name and self._spaces.find(ask.space) is None:
-            self._send_to(home, asked, SpaceList)
-            return
-
-        def then(error: LocalError | None) -> None:
-            if error is not None:
-                asked.fail(error)
-                return
-            known = self._spaces.find(ask.space)
-            assert known is not None
-            given = (ask.max_keys, ask.max_bytes, ask.home or known.node)
-            if (known.max_keys, known.max_bytes, known.node) != given:
-                asked.fail(_other_terms(ask.space, known))
-            else:
-                asked.reply(SpaceList(spaces=[_defined(ask.space, known)]))
-
-        self._create(ask.space, ask.max_keys, ask.max_bytes, then)
-
-    def _when_defined(
-        self, asked: IncomingCall[AskSpaceWrite] | IncomingCall[AskSpaceRead], then: Callable[[], None]
-    ) -> None:
-        """Call `then` when the space is defined, or answer with the error."""
-
-        def created(error: LocalError | None) -> None:
-            if error is not None:
-                asked.fail(error)
-            else:
-                then()
-
-        plain = AskSpaceDeclare(space=asked.ask.space)
-        self._create(asked.ask.space, plain.max_keys, plain.max_bytes, created)
-
-    def _create(
-        self, space: str, max_keys: int, max_bytes: int, then: Callable[[LocalError | None], None]
-    ) -> None:
-        if self._spaces.find(space) is not None:
-            then(None)
-            return
-        self._spaces.check_room()
-        me = self._context.me
-        self._claiming.claim(space, Definition(me.uuid, me.name, 1, max_keys, max_bytes), then)
-
-    # --- other nodes ------------------------------------------------------------------------------------
-
-    def _pass_on(self, asked: IncomingCall[A], space: str, says: type[R]) -> None:
-        known = self._spaces.find(space)
-        assert known is not None
-        self._send_to(known.node, asked, says)
-
-    def _send_to(self, node: str, asked: IncomingCall[A], says: type[R]) -> None:
-        """Send a question on to a node, and its reply back."""
-        me, ask = self._context.me.name, asked.ask
-        peer = self._nodes.next_hop(node) if len(ask.visited) < HOPS else None
-        if peer is None or peer.node.name in ask.visited:
-            asked.fail(_away(node, me))
-            return
-
-        def came(replies: Replies[R], _: list[str]) -> None:
-            for reply in replies.values():
-                if reply.code:
-                    asked.fail(LocalError(f"{node} refused the request.", code=reply.code))
-                else:
-                    asked.reply(reply.value)
-                return
-            asked.fail(_away(node, me))
-
-        self._questions.ask_all([peer], replace(ask, visited=[*ask.visited, me]), says, came, is_patient=True)
-
 
 def _answer(asked: IncomingCall[AskSpaceWrite], outcome: Outcome | MeshError) -> None:
     if isinstance(outcome, MeshError):
@@ -233,23 +130,3 @@ def _row(key: str, value: Value) -> SpaceRow:
     return SpaceRow(
         key=key, content=value.content, props=value.props, version=value.version, expires=value.expires
     )
-
-
-def _defined(name: str, each: Definition) -> SpaceDefined:
-    return SpaceDefined(
-        name=name,
-        home=each.node,
-        generation=each.generation,
-        max_keys=each.max_keys,
-        max_bytes=each.max_bytes,
-    )
-
-
-def _other_terms(space: str, known: Definition) -> LocalError:
-    what = f"{space} exists with max_keys={known.max_keys}, max_bytes={known.max_bytes}, home={known.node!r}."
-    return LocalError(what, hint="Declare it with these, or use another name.", code="SPACE_EXISTS")
-
-
-def _away(node: str, me: str) -> LocalError:
-    what = f"The home {node} cannot be reached from {me}."
-    return LocalError(what, hint=f"See `mesh why node {node}`.", code="NODE_AWAY")

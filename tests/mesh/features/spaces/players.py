@@ -24,6 +24,9 @@ class Players:
         found: SpaceParts = self.m._nodes[name].core.parts[SpaceParts]
         return found
 
+    def uuid(self, name: str) -> bytes:
+        return self.m._nodes[name].core._context.me.uuid
+
     async def outcome(self, call: Awaitable[T], limit: float = 60.0) -> T:
         """Let time pass until the call is done, and return its result. Raises: as the call."""
         task, end = asyncio.ensure_future(call), self.m.time + limit

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mesh.features.transactions.model.rules import Verdict, commit_verdict
+from mesh.flow import leash
 from mesh.routing.branches import DECIDED, NO_ROW, PREPARED, Recovery, recovery
 from tests.each import each
 from tools.models.transactions import rules
@@ -47,18 +48,18 @@ CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
     (rules.is_repeat, (2, 3, frozenset()), True),
     (rules.is_repeat, (4, 3, frozenset({4})), True),
     (rules.is_repeat, (3, 3, frozenset({4})), False),
-    (rules.is_majority, (2, 3), True),
-    (rules.is_majority, (1, 3), False),
-    (rules.is_majority, (2, 4), False),
-    (rules.leash_left, (8, 3), 5),
-    (rules.may_serve, (True, True, 1), True),
-    (rules.may_serve, (True, True, 0), False),
-    (rules.may_serve, (True, False, 0), True),
-    (rules.may_serve, (False, False, 1), False),
-    (rules.may_grant_claim, (2, 1, 0, False), True),
-    (rules.may_grant_claim, (2, 1, 3, False), False),
-    (rules.may_grant_claim, (2, 1, 3, True), True),
-    (rules.may_grant_claim, (2, 2, 0, True), False),
+    (leash.is_majority, (2, 3), True),
+    (leash.is_majority, (1, 3), False),
+    (leash.is_majority, (2, 4), False),
+    (leash.leash_left, (8, 3), 5),
+    (leash.may_serve, (True, True, 1), True),
+    (leash.may_serve, (True, True, 0), False),
+    (leash.may_serve, (True, False, 0), True),
+    (leash.may_serve, (False, False, 1), False),
+    (leash.may_grant_claim, (2, 1, 0, False), True),
+    (leash.may_grant_claim, (2, 1, 3, False), False),
+    (leash.may_grant_claim, (2, 1, 3, True), True),
+    (leash.may_grant_claim, (2, 2, 0, True), False),
     (rules.next_generation, (4,), 5),
     (rules.is_lock_free, (False, 0, 0), True),
     (rules.is_lock_free, (True, 1, 0), False),

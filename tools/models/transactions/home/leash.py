@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.flow.leash import is_majority, leash_left, may_grant_claim
 from tools.models.bits import bit
 from tools.models.transactions.home.state import (
     H0,
@@ -24,14 +25,7 @@ from tools.models.transactions.home.state import (
     with_home,
     with_voter,
 )
-from tools.models.transactions.rules import (
-    is_majority,
-    leash_left,
-    may_grant_claim,
-    next_generation,
-    quiet_time,
-    version_after_force,
-)
+from tools.models.transactions.rules import next_generation, quiet_time, version_after_force
 
 Step = tuple[str, State]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.flow.leash import may_grant_claim
 from tools.models.planting import Mistake
 from tools.models.transactions.home import leash, lock, model, state
 from tools.models.transactions.home.state import Home, Limits, Pair, State, Voter, with_home
-from tools.models.transactions.rules import may_grant_claim
 
 ONE, CUT, CRASH = "one home", "leash, cut", "leash, crash"
 granted = lock.granted

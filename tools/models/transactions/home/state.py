@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mesh.flow.leash import may_serve
 from tools.models.bits import replaced
-from tools.models.transactions.rules import may_serve
 
 H0, H1, V = NODES = (0, 1, 2)
 HOMES = CLIENTS = (0, 1)  # client 0 is on the side of H0, client 1 on that of H1

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from mesh.errors import LocalError
+from mesh.wire.calls import AskSpaceClaim
 from tests.mesh.features.spaces.players import NODES, Players, play
 
 
@@ -87,13 +88,14 @@ def test_the_thousandth_space_is_the_last(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_node_makes_no_more_promises_than_there_may_be_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mesh.features.spaces.node.claiming.TAKEN", 2)
+    monkeypatch.setattr("mesh.features.spaces.node.voting.TAKEN", 2)
 
     async def scenario(it: Players) -> None:
-        claiming = it.parts("heron").claiming
+        voting = it.parts("heron").voting
         votes: list[bool] = []
         for n, name in enumerate(("map/a", "map/b", "map/c", "map/a"), 1):
-            claiming._vote(name, n, None, lambda vote: votes.append(vote.granted))
+            ask = AskSpaceClaim(space=name, generation=1, ballot=n)
+            voting.vote(ask, b"", lambda vote: votes.append(vote.granted))
             await it.until(lambda n=n: len(votes) == n)  # type: ignore[misc]
         assert votes == [True, True, False, True]
 
