@@ -111,11 +111,6 @@ def next_generation(promised: int) -> int:
     return promised + 1
 
 
-def is_lock_free(has_owner: bool, lease: int, quiet: int) -> bool:
-    """Return whether the home may grant a lock; `quiet` is the rest of the time without grants."""
-    return quiet == 0 and (not has_owner or lease == 0)
-
-
 def quiet_time(lease: int, is_handed_over: bool) -> int:
     """Return the time without grants of a new home: older leases may run, and only a hand-over names them."""
     return 0 if is_handed_over else lease

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mesh.features.spaces.model.locks import is_lock_free
 from mesh.features.transactions.model.rules import Verdict, commit_verdict
 from mesh.flow import leash
 from mesh.routing.branches import DECIDED, NO_ROW, PREPARED, Recovery, recovery
@@ -61,10 +62,10 @@ CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
     (leash.may_grant_claim, (2, 1, 3, True), True),
     (leash.may_grant_claim, (2, 2, 0, True), False),
     (rules.next_generation, (4,), 5),
-    (rules.is_lock_free, (False, 0, 0), True),
-    (rules.is_lock_free, (True, 1, 0), False),
-    (rules.is_lock_free, (True, 0, 0), True),
-    (rules.is_lock_free, (False, 0, 1), False),
+    (is_lock_free, (False, 0, 0), True),
+    (is_lock_free, (True, 1, 0), False),
+    (is_lock_free, (True, 0, 0), True),
+    (is_lock_free, (False, 0, 1), False),
     (rules.quiet_time, (30, False), 30),
     (rules.quiet_time, (30, True), 0),
     (rules.lease_at_client, (30, 4), 26),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.features.spaces.model.locks import is_lock_free
 from tools.models.search import Violation
 from tools.models.transactions.home.state import (
     AWAY,
@@ -26,7 +27,7 @@ from tools.models.transactions.home.state import (
     with_client,
     with_home,
 )
-from tools.models.transactions.rules import is_lock_free, lease_at_client
+from tools.models.transactions.rules import lease_at_client
 
 Step = tuple[str, State | Violation]
 
