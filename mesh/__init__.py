@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from mesh.features.services.client.request import Request
     from mesh.features.services.client.service import Service
     from mesh.features.spaces.client.counter import Counter
+    from mesh.features.spaces.client.lock import Leader, Lock
     from mesh.features.spaces.client.map import Entry, Map
     from mesh.features.spaces.client.watch import Change, Watch
     from mesh.features.transactions.client.transaction import Transaction
@@ -101,6 +102,8 @@ _HOMES = {
     "Gathering": "mesh.features.services.client.gathering",
     "Headers": "mesh.values",
     "Info": "mesh.wire.replies",
+    "Leader": "mesh.features.spaces.client.lock",
+    "Lock": "mesh.features.spaces.client.lock",
     "Map": "mesh.features.spaces.client.map",
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
@@ -161,8 +164,10 @@ __all__ = [
     "InDoubt",
     "Info",
     "KeysRefused",
+    "Leader",
     "LeaseOver",
     "LocalError",
+    "Lock",
     "Map",
     "MasterAway",
     "MeshError",

@@ -11,8 +11,8 @@ DEAD = f"{DEAD_LETTERS}/"  # prefix of the keys of dead letters
 CONFLICTS = f"{SYSTEM}conflict/"  # prefix of values that lost against another site's
 OF_USERS = (DEAD, CONFLICTS)  # prefixes that users may read and erase
 
-MAPS, COUNTERS = "map/", "counter/"  # prefixes of the domains in which changes are published
-OWN_DOMAINS = (SENDS, PUTS, MAPS, COUNTERS)
+MAPS, COUNTERS, LOCKS = "map/", "counter/", "lock/"  # prefixes of the domains in which changes are published
+OWN_DOMAINS = (SENDS, PUTS, MAPS, COUNTERS, LOCKS)
 
 # Text published under this key is not a message, but sets the rules of a node (mesh/client/ruling.py).
 MASTER = f"{SYSTEM}cluster.node.master"
@@ -39,7 +39,7 @@ def check_free(name: str) -> str:
 
 
 def is_own_domain(domain: str) -> bool:
-    """Return whether the domain is of addresses, queues, maps or counters, and so has no rules."""
+    """Return whether the domain is of addresses, queues or spaces, and so has no rules."""
     return domain.startswith(OWN_DOMAINS)
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, NoReturn
+from typing import Any
 
 import mesh
 from mesh.client.events import KINDS
@@ -33,6 +33,8 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      ["request", "gather", "serve", "service", "registrations"]),
     ("Queues", "See [queues](queues.md).", mesh.Client, ["queue", "transaction"]),
     ("Maps and counters", "See [maps and counters](maps.md).", mesh.Client, ["map", "counter"]),
+    ("Locks and elections", "See [locks](locks.md).", mesh.Client,
+     ["lock", "elect", "leader", "watch_leader"]),
     ("The mesh",
      "See [why](why.md) for reasons, and [the protocol](wire.md#verbs-of-clients) for all requests.",
      mesh.Client,
@@ -44,6 +46,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("A map", "", mesh.Map,
      ["name", "declare", "put", "put_if", "get", "items", "remove", "watch"]),
     ("A counter", "", mesh.Counter, ["name", "add", "value", "put_if"]),
+    ("A lock", "", mesh.Lock, ["name", "token", "lost", "waiting"]),
     ("A message", "", mesh.Message,
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
       "provisional", "late", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
@@ -67,13 +70,8 @@ OBVIOUS = {
 
 
 def verbs(kind: type) -> dict[str, Any]:
-    """Return the public verbs and values of a class, without those of a later release."""
-    found = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
-    return {name: verb for name, verb in found.items() if not is_for_later(verb)}
-
-
-def is_for_later(verb: Any) -> bool:
-    return callable(verb) and inspect.signature(verb).return_annotation in ("NoReturn", NoReturn)
+    """Return the public verbs and values of a class."""
+    return {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
 
 
 def page() -> Iterator[str]:
@@ -97,10 +95,6 @@ def page() -> Iterator[str]:
                 yield "\n".join(_event_rows())
         if values:
             yield "\n".join(["| name | meaning |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
-    names = sorted({name for name in dir(mesh.Client) if name[0] != "_"} - verbs(mesh.Client).keys())
-    later = ", ".join(f"`{name}`" for name in names)
-    yield "## Not yet available"
-    yield f"These names are reserved. Each call raises `NotAvailable` with the reason: {later}."
 
 
 def _event_rows() -> Iterator[str]:

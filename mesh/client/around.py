@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
 from mesh.streams.outbox import Outbox
+
+
+def awake_time() -> float:
+    """Return the time of a monotonic clock in s, which on Linux goes on while the machine sleeps."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boottime is None else time.clock_gettime(boottime)
 
 
 class Cancellable(Protocol):

@@ -10,7 +10,6 @@ from mesh.client.events import Event
 from mesh.client.find import find_node
 from mesh.client.handler import Handlers
 from mesh.client.handling import Handling
-from mesh.client.later import Later
 from mesh.client.like import shows_options
 from mesh.client.options import ConnectOptions
 from mesh.client.publishing import Publishing
@@ -40,7 +39,6 @@ class Client(
     Spacing,
     Transacting,
     Asking,
-    Later,
 ):
     """A session at a node, created by `mesh.connect` and used as an asynchronous context manager.
 

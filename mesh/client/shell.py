@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from mesh.client.access import Access
-from mesh.client.around import Around, Cancellable, Timeout
+from mesh.client.around import Around, Cancellable, Timeout, awake_time
 from mesh.client.core.client import ANY_NODE, ClientCore
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import (
@@ -112,6 +112,7 @@ class Shell(NotCopied):
         self.loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was opened
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
+        self.steady: Callable[[], float] = awake_time if around is None else around.time
         self._find, self._tell, self._around = find, tell, around
         self._saved = saved
         self.context: ClientContext = ClientContext(

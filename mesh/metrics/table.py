@@ -210,6 +210,8 @@ TABLE: Mapping[str, MetricRow] = {
     "leash_left": _gauge("leash_left", "Shortest time left in which the voters let this node be a home (s)"),
     "space_keys": _gauge("space_keys", "Keys of maps and counters whose home is this node"),
     "space_bytes": _gauge("space_bytes", "Bytes of their keys and values"),
+    "locks_held": _gauge("locks_held", "Held locks whose home is this node"),
+    "lock_waiters": _gauge("lock_waiters", "Clients that wait for them"),
     # shared rows
     "shared_rows": _gauge("shared_rows", "Shared rows at this node"),
     # invalid input from others

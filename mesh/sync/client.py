@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Unpack
 
 from mesh.client import client
-from mesh.client.later import Later
 from mesh.client.like import shows_options
 from mesh.client.options import ConnectOptions
 from mesh.sync.asking import Asking
@@ -36,7 +35,6 @@ class Client(
     Spacing,
     Transacting,
     Asking,
-    Later,
 ):
     """A session at a node for code without an event loop, created by `mesh.sync.connect`.
 

@@ -1,17 +1,18 @@
-"""Maps and counters without an event loop.
+"""Maps, counters and locks without an event loop.
 
-Generated from mesh/features/spaces/client/counter.py and mesh/features/spaces/client/map.py
-and mesh/features/spaces/client/spacing.py and mesh/features/spaces/client/watch.py: change
-that, and type `tools/generate_sync`.
+Generated from mesh/features/spaces/client/counter.py and mesh/features/spaces/client/lock.py
+and mesh/features/spaces/client/map.py and mesh/features/spaces/client/spacing.py and
+mesh/features/spaces/client/watch.py: change that, and type `tools/generate_sync`.
 """
 
 from __future__ import annotations
 
 from mesh.client.content import Content
 from mesh.client.message import T
+from mesh.features.spaces.client.lock import Leader
 from mesh.features.spaces.client.map import Entry
 from mesh.sync.connected import Connected
-from mesh.sync.spaces import ThreadCounter, ThreadMap, ThreadWatch
+from mesh.sync.spaces import ThreadCounter, ThreadLock, ThreadMap, ThreadWatch
 
 
 class Map(ThreadMap[T]):
@@ -243,6 +244,38 @@ class Counter(ThreadCounter):
         return self._run(left(), lambda: self._aio.put_if(value, expected=expected, timeout=left()))
 
 
+class Lock(ThreadLock):
+    """A lock by name, which one client at a time holds, as a context manager.
+
+    The home of the lock gives each grant a `token` that is above all tokens before. Pass it on to the systems
+    that you change, and let them refuse a lower one: a paused program can act after its lease has ended.
+
+    Example:
+        with m.lock("nightly", lease=30) as lock:
+            store.write(rows, token=lock.token)
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the lock."""
+        return self._aio.name
+
+    @property
+    def token(self) -> int:
+        """The fencing token: above those of all earlier grants of the lock. Raises: Closed before a grant."""
+        return self._aio.token
+
+    @property
+    def lost(self) -> bool:
+        """True if the lease has ended, by the clock of this machine or by the home. Raises: Closed."""
+        return self._aio.lost
+
+    @property
+    def waiting(self) -> int:
+        """The number of clients that waited at the last renewal. Raises: Closed before a grant."""
+        return self._aio.waiting
+
+
 class Watch(ThreadWatch[T]):
     """An iterator over the present values of a map, then over its changes: `for change in watch`."""
 
@@ -252,7 +285,7 @@ class Watch(ThreadWatch[T]):
 
 
 class Spacing(Connected):
-    """The client's calls that return the handles of maps and counters."""
+    """The client's calls that return the handles of maps, counters and locks."""
 
     def map(self, name: str, *, type: type[T] | None = None) -> Map[T]:
         """Return a handle of the map, with `put`, `get`, `watch` and more. Nothing is sent yet.
@@ -284,3 +317,118 @@ class Spacing(Connected):
             number = m.counter("orders").add()
         """
         return Counter(self._client, self._thread, self._aio.counter(name, group=group))
+
+    def lock(
+        self,
+        name: str,
+        *,
+        lease: float = 30.0,
+        wait: float | None = None,
+        cancel: bool = False,
+        group: str = "default",
+    ) -> Lock:
+        """Return a lock, which one client at a time holds: `with` waits for it, renews and releases it.
+
+        Clients get the lock in the order in which they asked.
+
+        Args:
+            name: The name of the lock, which need not exist yet.
+            lease: Seconds after which the lock of a client that no longer renews it is free, 1 to 60.
+            wait: Seconds to wait for the lock. 0: not at all. Default: without limit.
+            cancel: Whether to cancel the block when the lock is lost, which then raises LOCK_LOST.
+            group: The group of locks; the locks of a group have one home.
+
+        Raises:
+            BadName, BadKey, BadArgument: An argument is invalid.
+            LocalError: At the begin of the block: LOCK_HELD after `wait`, TOO_MANY_LOCKS, NODE_AWAY,
+                NODES_AWAY. At its end: LOCK_LOST.
+
+        Example:
+            with m.lock("nightly", lease=30) as lock:
+                store.write(rows, token=lock.token)
+        """
+        return Lock(
+            self._client,
+            self._thread,
+            self._aio.lock(name, lease=lease, wait=wait, cancel=cancel, group=group),
+        )
+
+    def elect(
+        self,
+        name: str,
+        value: Content = b"",
+        *,
+        lease: float = 30.0,
+        wait: float | None = None,
+        cancel: bool = False,
+        group: str = "elections",
+    ) -> Lock:
+        """Return a lock with a value: `with` waits until this client is the leader.
+
+        The other clients see the value with `leader` and `watch_leader`.
+
+        Args:
+            name: The name of the election.
+            value: bytes, str, or a value for the client's codec, such as an address; at most 16 KiB.
+            lease: As for `lock`.
+            wait: As for `lock`.
+            cancel: As for `lock`.
+            group: The group of elections, which have one home.
+
+        Raises:
+            BadName, BadKey, BadArgument, MessageTooLarge: An argument is invalid.
+            LocalError: As for `lock`.
+
+        Example:
+            with m.elect("leader", "heron:80") as term:
+                while not term.lost:
+                    lead(term.token)
+        """
+        return Lock(
+            self._client,
+            self._thread,
+            self._aio.elect(name, value, lease=lease, wait=wait, cancel=cancel, group=group),
+        )
+
+    def leader(
+        self,
+        name: str,
+        *,
+        type: type[T] | None = None,
+        group: str = "elections",
+        timeout: float | None = None,
+    ) -> Leader[T] | None:
+        """Return the leader of an election, or None.
+
+        Args:
+            name: The name of the election.
+            type: The type of its value, as for `subscribe`.
+            group: The group of elections.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Raises:
+            BadName, BadKey, BadType, BadContent: An argument or the value is invalid.
+            LocalError: NODE_AWAY, NODES_AWAY.
+
+        Example:
+            leader = m.leader("leader")
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.leader(name, type=type, group=group, timeout=left()))
+
+    def watch_leader(self, name: str, *, type: type[T] | None = None, group: str = "elections") -> Watch[T]:
+        """Return the value of the present leader of an election, then each change, without end.
+
+        Args:
+            name: The name of the election.
+            type: As for `leader`.
+            group: As for `leader`.
+
+        Raises:
+            BadName, BadKey, BadType: An argument is invalid.
+
+        Example:
+            for change in m.watch_leader("leader"):
+                print(change.value)
+        """
+        return Watch(self._client, self._thread, self._aio.watch_leader(name, type=type, group=group))

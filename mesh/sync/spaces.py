@@ -1,11 +1,13 @@
-"""The hand-written part of maps and counters: each call waits for its twin in the client's thread."""
+"""The hand-written part of maps, counters and locks: each call waits for its twin in the client's thread."""
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from types import TracebackType
+from typing import Any, Generic, Self
 
 from mesh.client.message import T
-from mesh.features.spaces.client import counter, map, watch
+from mesh.errors import BadArgument
+from mesh.features.spaces.client import counter, lock, map, watch
 from mesh.features.spaces.client.watch import Change
 from mesh.sync.iterators import ThreadIterator
 from mesh.sync.session import ThreadClient
@@ -35,6 +37,34 @@ class ThreadCounter:
     def __init__(self, client: ThreadClient, thread: LoopThread, made: counter.Counter) -> None:
         self._client, self._thread, self._aio = client, thread, made
         self._run, self._left = client._run, client._left
+
+
+class ThreadLock:
+    """A lock by name, which one client at a time holds, as a context manager.
+
+    The home of the lock gives each grant a `token` that is above all tokens before. Pass it on to the systems
+    that you change, and let them refuse a lower one: a paused program can act after its lease has ended.
+
+    Example:
+        with m.lock("nightly", lease=30) as lock:
+            store.write(rows, token=lock.token)
+    """
+
+    def __init__(self, client: object, thread: LoopThread, made: lock.Lock) -> None:
+        self._client = client  # keeps the client open
+        self._thread, self._aio = thread, made
+
+    def __enter__(self) -> Self:
+        if self._aio._cancel:
+            hint = "Read `lost`, or use the client for asyncio."
+            raise BadArgument("cancel=True cannot end the block of a blocking client.", hint=hint)
+        self._thread.run(self._aio.__aenter__)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.run(self._aio.__aexit__, kind, error, trace)
 
 
 class ThreadWatch(ThreadIterator[Change[T]]):

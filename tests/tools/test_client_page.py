@@ -39,12 +39,6 @@ def test_of_what_comes_from_a_queue_only_what_others_lack_is_told() -> None:
     assert sorted(named) == sorted(set(verbs(mesh.Delivery)) - set(verbs(mesh.Message)))
 
 
-def test_what_is_not_in_this_release_is_named_and_has_no_section() -> None:
-    text = client_page.PAGE.read_text()
-    assert ": `lock`." in text
-    assert not re.search(r"^### lock$", text, re.MULTILINE)
-
-
 def test_a_call_is_shown_as_it_is_typed() -> None:
     assert signature("ping", mesh.Client.ping, mesh.Client.ping) == "await ping() -> float"
     post = signature("post", mesh.Client.post, mesh.Client.post)

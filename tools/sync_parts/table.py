@@ -11,7 +11,6 @@ from tools.sync_parts.sources import class_of, source
 
 CLIENT = "mesh.client.client:Client"
 TRANSACTIONS = "mesh.features.transactions.client.transaction"
-LATER = "Later"  # a base of the client that needs no event loop
 
 
 class Generated(NamedTuple):
@@ -58,7 +57,7 @@ def features() -> Mapping[str, str]:
     """Return the async classes with the calls of features, MODULE:CLASS by name, as Client lists them."""
     client = source(CLIENT.partition(":")[0])
     names = [ast.unparse(base) for base in class_of(CLIENT).bases]
-    return {name: f"{client.homes[name].split()[1]}:{name}" for name in names if name != LATER}
+    return {name: f"{client.homes[name].split()[1]}:{name}" for name in names}
 
 
 def _module_name(name: str) -> str:
@@ -72,7 +71,7 @@ def modules() -> Mapping[str, GeneratedModule]:
     queueing, spacing = by_name.pop("Queueing"), by_name.pop("Spacing")
     transacting = by_name.pop("Transacting")
     found = {_module_name(name): _feature(twin) for name, twin in by_name.items()}
-    bases = ", ".join([*features(), LATER])
+    bases = ", ".join(features())
     putting = _feature("mesh.features.queues.client.putting:Putting")._replace(
         by_hand="mesh.sync.queueing:ThreadQueue", bases="ThreadQueue"
     )
@@ -104,9 +103,10 @@ def modules() -> Mapping[str, GeneratedModule]:
         "connected": GeneratedModule("The calls that each blocking client has.", [connected]),
         "putting": GeneratedModule("The half of a queue that puts messages into it.", [putting]),
         "queue": GeneratedModule("Queues without an event loop.", [queue, _feature(queueing)]),
-        "maps": GeneratedModule("Maps and counters without an event loop.", [
+        "maps": GeneratedModule("Maps, counters and locks without an event loop.", [
             Generated(f"{spaces}.map:Map", "mesh.sync.spaces:ThreadMap", "ThreadMap[T]"),
             Generated(f"{spaces}.counter:Counter", "mesh.sync.spaces:ThreadCounter", "ThreadCounter"),
+            _by_hand(f"{spaces}.lock:Lock", "spaces:ThreadLock", False),
             _by_hand(f"{spaces}.watch:Watch", "spaces:ThreadWatch"),
             _feature(spacing),
         ]),

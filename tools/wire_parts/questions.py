@@ -101,6 +101,10 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "space_declare": (r.SpaceList,),
     "space_claim": (r.SpaceClaimed,),
     "space_beat": (r.SpaceBeaten,),
+    "lock_ask": (r.LockAnswer,),
+    "lock_renew": (r.LocksRenewed,),
+    "lock_release": NOTHING,
+    "lock_ls": (r.LockRows,),
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

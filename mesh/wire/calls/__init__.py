@@ -14,6 +14,7 @@ from mesh.wire.calls.ask import (
     arguments,
     read_ask,
 )
+from mesh.wire.calls.locks import AskLock, AskLockRelease, AskLockRenew, AskLocks
 from mesh.wire.calls.nodes import (
     AskBackup,
     AskDialBack,
@@ -106,6 +107,10 @@ __all__ = [
     "AskInbox",
     "AskInfo",
     "AskLocate",
+    "AskLock",
+    "AskLockRelease",
+    "AskLockRenew",
+    "AskLocks",
     "AskLog",
     "AskNodes",
     "AskNotify",

@@ -1,6 +1,7 @@
 """The values of replies to questions, by topic. Times are in seconds."""
 
 from mesh.wire.replies.events import EventRow, EventRows, ViewRow
+from mesh.wire.replies.locks import LockAnswer, LockRow, LockRows, LocksRenewed
 from mesh.wire.replies.nodes import (
     Depth,
     DialedBack,
@@ -114,6 +115,10 @@ __all__ = [
     "Late",
     "LeftRow",
     "Located",
+    "LockAnswer",
+    "LockRow",
+    "LockRows",
+    "LocksRenewed",
     "MovedOn",
     "NodeDrained",
     "NodeRow",

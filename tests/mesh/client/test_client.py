@@ -1,12 +1,12 @@
 """Real clients of two or three real nodes, over real sockets, as a user runs them."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 import mesh
-from mesh.errors import Closed, MessageTooLarge, NodeNotFound, NotAvailable, SiteUnreachable, WouldBlock
+from mesh.errors import Closed, MessageTooLarge, NodeNotFound, SiteUnreachable, WouldBlock
 from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
@@ -233,13 +233,9 @@ def test_a_full_window_is_said_and_opens_again() -> None:
     asyncio.run(scenario())
 
 
-def test_what_is_not_in_this_release_says_so() -> None:
+def test_an_unknown_site_says_so() -> None:
     async def scenario() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
-            calls: list[Callable[[], object]] = [lambda: ma.lock("l")]
-            for call in calls:
-                with pytest.raises(NotAvailable, match="not in this release"):
-                    call()
             with pytest.raises(SiteUnreachable, match="does not know the site"):
                 await ma.send("/site/s/node/a/client/joe", b"")
 

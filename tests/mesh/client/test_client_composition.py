@@ -4,10 +4,9 @@ import inspect
 
 import mesh
 from mesh.client.connected import Connected
-from mesh.client.later import Later
 from mesh.client.posting import Posting
 
-FEATURES = [base for base in mesh.Client.__bases__ if base is not Later]
+FEATURES = mesh.Client.__bases__
 
 
 def public(kind: type) -> set[str]:
@@ -21,7 +20,7 @@ def test_each_feature_derives_from_posting_alone() -> None:
 
 
 def test_each_call_is_in_one_feature() -> None:
-    classes = [*FEATURES, Later, Connected]
+    classes = [*FEATURES, Connected]
     names = [name for kind in classes for name in public(kind)]
     assert len(names) == len(set(names))
     assert set(names) == {name for name, _ in inspect.getmembers(mesh.Client) if not name.startswith("_")}

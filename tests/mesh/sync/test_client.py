@@ -21,7 +21,6 @@ from mesh.errors import (
     MeshTimeout,
     MessageTooLarge,
     NodeNotFound,
-    NotAvailable,
     NotConnected,
     WouldBlock,
 )
@@ -52,14 +51,6 @@ def output(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     finally:
         process.kill()  # does not disturb the next test
     return process.returncode, out, err
-
-
-def test_what_is_not_in_this_release_says_so_at_once() -> None:
-    m = mesh.sync.connect()
-    calls: list[Callable[[], object]] = [lambda: m.lock("l")]
-    for call in calls:
-        with pytest.raises(NotAvailable):
-            call()
 
 
 def test_a_client_that_is_not_open_says_how_to_open_it() -> None:

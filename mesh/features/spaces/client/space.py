@@ -108,9 +108,9 @@ class Space:
             await self._pause()
         raise AssertionError("the loop has no end")
 
-    async def _pause(self) -> None:
+    async def _pause(self, seconds: float = PAUSE) -> None:
         with suppress(TimeoutError):
-            async with self._client._shell.timeout(PAUSE):
+            async with self._client._shell.timeout(seconds):
                 await asyncio.get_running_loop().create_future()
 
     async def _read(self, key: str, timeout: float | None) -> SpaceRow | None:

@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections import deque
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from mesh.client.message import Message, T
 from mesh.client.subscription import Subscription
 from mesh.patterns import check_pattern, matches
 
 if TYPE_CHECKING:
-    from mesh.features.spaces.client.map import Map
+    from mesh.client.reading import ContentReader
+    from mesh.features.spaces.client.map import Entry
+    from mesh.features.spaces.client.spacing import Spacing
 
 PUT, REMOVED, EXPIRED, GAP = "put", "removed", "expired", "gap"
 HEADERS = {"space-version": PUT, "space-removed": REMOVED, "space-expired": EXPIRED}
@@ -37,6 +39,17 @@ class Change(Generic[T]):
     version: int
 
 
+class Watched(Protocol[T]):
+    """A part of a space that can be watched: a map, or an election."""
+
+    _client: Spacing
+    _space: str
+    _reader: ContentReader
+
+    async def items(self) -> list[Entry[T]]:
+        """Return the present values."""
+
+
 class Watch(Generic[T]):
     """An iterator over the present values of a map, then over its changes: `async for change in watch`.
 
@@ -45,7 +58,7 @@ class Watch(Generic[T]):
             print(change.kind, change.key, change.value)
     """
 
-    def __init__(self, map: Map[T], pattern: str) -> None:
+    def __init__(self, map: Watched[T], pattern: str) -> None:
         self._map = map
         self._pattern = check_pattern(pattern)
         self._stack = AsyncExitStack()

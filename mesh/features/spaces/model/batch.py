@@ -22,7 +22,10 @@ class SpaceState:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A write of a session, with its number and the lowest number without an answer."""
+    """A write of a session, with its number and the lowest number without an answer.
+
+    The home's own writes have the stream b"", and no number.
+    """
 
     stream: bytes
     number: int
@@ -38,6 +41,7 @@ class Changed:
     value: Value | None
     version: int
     is_expiry: bool = False
+    is_silent: bool = False  # no message reports it
 
 
 class Batch:
@@ -64,15 +68,20 @@ class Batch:
 
     def add_write(self, numbered: Numbered) -> Outcome:
         """Decide a write, or return the outcome of the first time if it is a repeat."""
+        if not numbered.stream:
+            return self._decide(numbered.write)
         known = self._outcomes(numbered.stream)
         found = known.find(numbered.number)
         if found is not None:
             return found
-        key = numbered.write.key
-        change = decide(self.head, self._value(key), numbered.write, self._limits, self._now)
-        known.record(numbered.number, numbered.low, change.outcome)
+        outcome = self._decide(numbered.write)
+        known.record(numbered.number, numbered.low, outcome)
+        return outcome
+
+    def _decide(self, write: Write) -> Outcome:
+        change = decide(self.head, self._value(write.key), write, self._limits, self._now)
         if change.is_effective:
-            self._change(key, change.value, change.head)
+            self._change(write.key, change.value, change.head, is_silent=write.is_silent)
         return change.outcome
 
     def add_expiry(self, key: str) -> None:
@@ -81,9 +90,11 @@ class Batch:
         if value is not None and not value.is_present(self._now):
             self._change(key, None, expire(self.head, key, value), is_expiry=True)
 
-    def _change(self, key: str, value: Value | None, head: Head, is_expiry: bool = False) -> None:
+    def _change(
+        self, key: str, value: Value | None, head: Head, is_expiry: bool = False, is_silent: bool = False
+    ) -> None:
         self._values[key], self.head = value, head
-        self.changes.append(Changed(key, value, head.version, is_expiry))
+        self.changes.append(Changed(key, value, head.version, is_expiry, is_silent))
 
     def values(self) -> Iterator[tuple[str, Value | None]]:
         """Yield the last value of each key that changes."""

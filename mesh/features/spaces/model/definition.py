@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Struct
 
@@ -15,9 +17,13 @@ from mesh.values import check_domain, check_key
 from mesh.wire.calls.spaces import LONGEST_SPACE, LONGEST_SPACE_KEY
 from mesh.wire.codec import pack, reader
 
-MAP, COUNTER = "map", "counter"
-KINDS = (MAP, COUNTER)
-OPERATIONS = {MAP: (Kind.PUT, Kind.PUT_IF, Kind.REMOVE), COUNTER: (Kind.ADD, Kind.PUT_IF, Kind.REMOVE)}
+MAP, COUNTER, LOCK = "map", "counter", "lock"
+KINDS = (MAP, COUNTER, LOCK)
+OPERATIONS: Mapping[str, tuple[Kind, ...]] = {
+    MAP: (Kind.PUT, Kind.PUT_IF, Kind.REMOVE),
+    COUNTER: (Kind.ADD, Kind.PUT_IF, Kind.REMOVE),
+    LOCK: (),  # locks have questions of their own
+}
 GENERATIONS = 2**22  # so that versions remain below 2**62
 HOMES = 1000  # spaces in a mesh
 VOTERS = 9  # of a space, at most
@@ -77,7 +83,7 @@ def check_space(name: str) -> str:
     except BadKey as error:
         raise BadName(f"{shown(rest)} is no name of a {kind}: {error.what}", hint=error.hint) from None
     hint = f"Names have 1 to {LONGEST_SPACE - 8} bytes, such as map/prices or counter/orders."
-    raise BadName(f"{shown(name)} is no name of a map or counter.", hint=hint)
+    raise BadName(f"{shown(name)} is no name of a map, counter or lock.", hint=hint)
 
 
 def check_space_key(key: str) -> str:

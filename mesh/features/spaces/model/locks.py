@@ -37,7 +37,7 @@ class Claim:
     lease: float  # s
     client: str  # name, for people
     value: tuple[bytes, bytes] | None = None  # of an election: content, encoded properties
-    stamp: int = 0  # ticket: when the client first asked
+    since: int = 0  # ticket: when the client first asked
     until: float = 0.0  # forgotten then unless the client asks again
 
 
@@ -115,7 +115,8 @@ class Locks:
     def ask(self, name: str, claim: Claim, count: int, may_wait: bool, now: float) -> Answer | None:
         """Return the answer to a request, or `None` while it waits for the lock or for a commit.
 
-        `claim.stamp` is that of the ticket. `count` numbers the renewals of the client.
+        `claim.since` is that of the ticket. It becomes that of the request if this already waits. `count`
+        numbers the questions of the client.
         """
         if (name, claim.request) in self._ended:
             return Answer(code="LOCK_LOST")
@@ -126,14 +127,14 @@ class Locks:
             return None
         known = next((each for each in lock.waiting if each.request == claim.request), None)
         if known is not None:
-            known.until = now + known.lease
+            known.until, claim.since = now + known.lease, known.since
         elif refusal := self._refusal(lock, may_wait, now):
             self._drop_if_free(name, lock)
             return Answer(waiting=len(lock.waiting), code=refusal)
         else:
             claim.until = now + claim.lease
             lock.waiting.append(claim)
-            lock.waiting.sort(key=lambda each: each.stamp)
+            lock.waiting.sort(key=lambda each: each.since)
             self.waiting += 1
             self._open.add(name)
         self._go_on(name, lock, now)
@@ -149,13 +150,11 @@ class Locks:
         quiet = self._quiet_until - now
         return not lock.is_changing and is_lock_free(lock.owner is not None, lock.ends - now, quiet)
 
-    def place_of(self, name: str, request: Request) -> tuple[int, int]:
-        """Return how many clients wait before a request, and its ticket."""
+    def waiting_for(self, name: str, request: Request | None = None) -> list[Claim]:
+        """Return the claims that wait for a lock, in their order, or those before a request."""
         lock = self._locks.get(name, Lock())
-        for place, each in enumerate(lock.waiting):
-            if each.request == request:
-                return place, each.stamp
-        return 0, lock.next_owner.stamp if lock.next_owner is not None else 0
+        places = [each.request for each in lock.waiting]
+        return lock.waiting[: places.index(request)] if request in places else list(lock.waiting)
 
     def renew(self, name: str, stream: bytes, token: int, count: int, now: float) -> Answer:
         """Extend the lease of an owner (Law 4)."""

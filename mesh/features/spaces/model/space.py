@@ -51,6 +51,7 @@ class Write:
         expires: The end of the value in ns since 1970; 0: never.
         amount: The amount to add to a counter.
         props: Encoded properties of the content.
+        is_silent: Whether no message reports the change.
     """
 
     kind: Kind
@@ -60,6 +61,7 @@ class Write:
     expires: int = 0
     amount: int = 0
     props: bytes = b""
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from mesh.errors import LocalError
 from mesh.features.spaces.node.spaces import Spaces
 from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.wire.calls.ask import Carried
@@ -33,12 +34,13 @@ class HomeRelay:
         self._questions = questions
         self._spaces = spaces
 
-    def pass_on(self, asked: IncomingCall[A], space: str, says: type[R]) -> None:
+    def pass_on(self, asked: IncomingCall[A], space: str, says: type[R], within: float = CONFIRM) -> None:
+        """Send a question on to the home of a space, and its reply back, for which it waits `within` s."""
         known = self._spaces.find(space)
         assert known is not None
-        self.send_to(known.node, asked, says)
+        self.send_to(known.node, asked, says, within)
 
-    def send_to(self, node: str, asked: IncomingCall[A], says: type[R]) -> None:
+    def send_to(self, node: str, asked: IncomingCall[A], says: type[R], within: float = CONFIRM) -> None:
         """Send a question on to a node, and its reply back."""
         me, ask = self._context.me.name, asked.ask
         peer = self._nodes.next_hop(node) if len(ask.visited) < HOPS else None
@@ -59,7 +61,8 @@ class HomeRelay:
                 return
             asked.fail(_away(node, me))
 
-        self._questions.ask_all([peer], replace(ask, visited=[*ask.visited, me]), says, came, is_patient=True)
+        on = replace(ask, visited=[*ask.visited, me])
+        self._questions.ask_all([peer], on, says, came, min(within, ask.within), is_patient=True)
 
 
 def _away(node: str, me: str) -> LocalError:

@@ -127,7 +127,8 @@ class Homes(Component):
 
         with self._disk.together():
             for change in batch.changes:
-                self._changes.publish(home.name, change)
+                if not change.is_silent:
+                    self._changes.publish(home.name, change)
             self._disk.commit(list(self._ops(home, batch)), landed)
 
     def _refuse(self, home: Home, error: LocalError) -> None:

@@ -9,6 +9,8 @@ from mesh.features.spaces.node.holdings import Holdings
 from mesh.features.spaces.node.home_relay import HomeRelay
 from mesh.features.spaces.node.homes import Homes
 from mesh.features.spaces.node.leashes import Leashes
+from mesh.features.spaces.node.lock_calls import LockCalls
+from mesh.features.spaces.node.lock_homes import LockHomes
 from mesh.features.spaces.node.space_calls import SpaceCalls
 from mesh.features.spaces.node.spaces import Spaces
 from mesh.features.spaces.node.voting import Voting
@@ -17,7 +19,7 @@ from mesh.kernel.parts import Parts
 
 
 class SpaceParts(FeatureParts):
-    """The components of maps and counters."""
+    """The components of maps, counters and locks."""
 
     def __init__(self, k: Parts) -> None:
         self.spaces = Spaces(k.context, k.shared)
@@ -30,6 +32,7 @@ class SpaceParts(FeatureParts):
         relay = HomeRelay(k.context, k.nodes, k.questions, self.spaces)
         declaring = Declaring(k.context, relay, self.spaces, self.claiming)
         calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes)
-        super().__init__(
-            self.spaces, self.voting, self.claiming, self.leashes, self.holdings, self.homes, declaring, calls
-        )
+        self.locks = LockHomes(k.context, self.spaces, self.homes)
+        lock_calls = LockCalls(k.context, relay, self.spaces, declaring, self.locks)
+        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes
+        super().__init__(self.spaces, *homes, declaring, calls, self.locks, lock_calls)

@@ -27,7 +27,7 @@ class Home:
     def ask(
         self, client: str, *, name: str = "l", number: int = 1, stamp: int = 0, may_wait: bool = True
     ) -> Answer | None:
-        claim = Claim(Request(client.encode(), number), LEASE, client, stamp=stamp or next(NUMBERS))
+        claim = Claim(Request(client.encode(), number), LEASE, client, since=stamp or next(NUMBERS))
         return self.locks.ask(name, claim, next(self.count), may_wait, self.now)
 
     def release(self, client: str, number: int = 1) -> bool:
@@ -102,7 +102,8 @@ def test_law_3_the_lowest_ticket_is_next_unless_its_client_has_stopped_asking(ho
     home.ask("late", stamp=3_000_000)
     home.ask("early", stamp=1_000_000)
     home.ask("gone", stamp=10)
-    assert home.locks.place_of("l", Request(b"late", 1)) == (2, 3_000_000)
+    before = home.locks.waiting_for("l", Request(b"late", 1))
+    assert [each.client for each in before] == ["gone", "early"]
     for _ in range(3):
         home.now += LEASE / 3 + 0.1
         home.renew("a", 1)

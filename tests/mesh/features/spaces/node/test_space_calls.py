@@ -52,7 +52,7 @@ def test_law_2_a_write_that_its_client_did_not_sign_is_refused(changed: dict[str
         ({"op": "burn"}, "BAD_ARGUMENT"),
         ({"space": "counter/c", "op": "put"}, "BAD_ARGUMENT"),
         ({"space": "counter/c", "op": "put_if", "content": b"123"}, "BAD_ARGUMENT"),
-        ({"space": "lock/l"}, "BAD_NAME"),
+        ({"space": "lock/l"}, "BAD_ARGUMENT"),
         ({"key": ""}, "BAD_KEY"),
         ({"ttl": 99}, "BAD_ARGUMENT"),
         ({"ttl": 2**60}, "BAD_ARGUMENT"),
