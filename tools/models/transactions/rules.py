@@ -10,8 +10,6 @@ A time is a remaining time, in any unit, unless it is an age.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from mesh.features.transactions.model.rules import Verdict, commit_verdict
 from mesh.routing.branches import PREPARED
 
@@ -27,16 +25,6 @@ REFUSING = "refuse"  # the refusal is being written
 # --- values of the rows of a transaction --------------------------------------------------------------------
 
 COMMITTED, REFUSED = "committed", "refused"  # outcomes
-
-
-class InboxVerdict(Enum):
-    """The verdict of a consumer about a delivery, by its inbox row."""
-
-    GIVE_BACK = "return the delivery unbegun"
-    WAIT = "wait for the transaction that inserted the row"
-    DONE_BEFORE = "acknowledge without an effect"
-    UNKNOWN = "dead-letter: its row may have been deleted"
-    BEGIN = "begin"
 
 
 # --- transactions -------------------------------------------------------------------------------------------
@@ -57,40 +45,7 @@ def stream_waits(phase: str) -> bool:
     return phase not in (IDLE, PREPARED)
 
 
-# --- inbox and outbox ---------------------------------------------------------------------------------------
-
-
-def inbox_verdict(
-    has_row: bool, is_row_open: bool, is_redelivered: bool, may_be_deleted: bool, is_held_long: bool
-) -> InboxVerdict:
-    """Return the verdict about a delivery.
-
-    `is_row_open`: another transaction has inserted the row, and is not committed. `may_be_deleted`: rows as
-    old as the message have been deleted. `is_held_long`: the consumer has it for half of that age.
-    """
-    if is_held_long:
-        return InboxVerdict.GIVE_BACK
-    if is_row_open:
-        return InboxVerdict.WAIT
-    if has_row:
-        return InboxVerdict.DONE_BEFORE
-    return InboxVerdict.UNKNOWN if is_redelivered and may_be_deleted else InboxVerdict.BEGIN
-
-
-def first_number(next_number: int, clock: int, left_at: int) -> int:
-    """Return the number of the next outbox row without one.
-
-    `next_number` is in the row of the stream. `left_at` is the value that this sender last wrote there, or 0
-    after it has taken the stream. A row behind that was restored from a backup, so the number jumps to the
-    clock (µs).
-    """
-    is_restored = next_number < left_at
-    return max(next_number, clock) if is_restored or not left_at else next_number
-
-
-def may_use_stream(owner: int, sender: int, is_lease_over: bool) -> bool:
-    """Return whether a sender may number rows: it owns the stream, and its lease runs by its own clock."""
-    return owner == sender and not is_lease_over
+# --- outbox -------------------------------------------------------------------------------------------------
 
 
 def lowest_number(numbers: tuple[int, ...], next_number: int) -> int:

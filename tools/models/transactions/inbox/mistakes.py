@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.features.transactions.model.inbox_rules import InboxVerdict, inbox_verdict
 from tools.models.planting import Mistake
 from tools.models.transactions.inbox import model
 from tools.models.transactions.inbox.model import (
@@ -18,7 +19,6 @@ from tools.models.transactions.inbox.model import (
     with_inbox_row,
     with_outbox_row,
 )
-from tools.models.transactions.rules import InboxVerdict, inbox_verdict
 
 SCENARIO = "jobs"
 INBOX, ROWS = "inbox", "rows"  # stages after the commit: the inbox row or the outbox row is missing

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from mesh.features.transactions.model.inbox_rules import InboxVerdict, inbox_verdict
 from tools.models.bits import replaced
 from tools.models.search import Violation
 from tools.models.transactions.progress import stuck
-from tools.models.transactions.rules import InboxVerdict, inbox_verdict
 
 MESSAGES = (0, 1)
 CONSUMERS = (0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.features.transactions.model.outbox_rules import first_number
 from tools.models.planting import Mistake
 from tools.models.transactions.outbox import model, sender
 from tools.models.transactions.outbox.state import (
@@ -17,7 +18,6 @@ from tools.models.transactions.outbox.state import (
     without_number,
     without_row,
 )
-from tools.models.transactions.rules import first_number
 
 SENDERS = "senders"
 STREAM = 100  # added to numbers, once for each stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.features.transactions.model.outbox_rules import first_number, may_use_stream
 from tools.models.transactions.outbox.state import (
     LOST,
     NOBODY,
@@ -19,7 +20,7 @@ from tools.models.transactions.outbox.state import (
     with_sender,
     without_number,
 )
-from tools.models.transactions.rules import first_number, lowest_number, may_use_stream
+from tools.models.transactions.rules import lowest_number
 
 Step = tuple[str, State]
 
