@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from mesh.features.spaces.client.lock import Leader, Lock
     from mesh.features.spaces.client.map import Entry, Map
     from mesh.features.spaces.client.watch import Change, Watch
+    from mesh.features.transactions.client.database.writing import transaction
     from mesh.features.transactions.client.transaction import Transaction
     from mesh.values import Headers, Published
     from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, Sighting, SiteRow
@@ -127,6 +128,7 @@ _HOMES = {
     "Watch": "mesh.features.spaces.client.watch",
     "connect": "mesh.client.client",
     "node": "mesh.embedded.client",
+    "transaction": "mesh.features.transactions.client.database.writing",
 }
 
 __all__ = [
@@ -223,6 +225,7 @@ __all__ = [
     "node",
     "sync",
     "testing",
+    "transaction",
 ]
 
 

@@ -30,7 +30,10 @@ class Transaction(ThreadTransaction):
 
     @property
     def results(self) -> list[Published]:
-        """The answers to the messages, in the order of the calls. Raises: Closed before the commit."""
+        """The answers to the messages, in the order of the calls. Raises: Closed before the commit.
+
+        With a database there are none, as its sender receives the answers.
+        """
         return self._aio.results
 
     def ack(self, job: Any) -> None:
@@ -119,20 +122,26 @@ class Transaction(ThreadTransaction):
 class Transacting(Connected):
     """The client's call for transactions."""
 
-    def transaction(self, *, timeout: float = TIMEOUT) -> Transaction:
+    def transaction(self, *, timeout: float = TIMEOUT, db: Any = None, order_by: str = "") -> Transaction:
         """Return a transaction: the operations in its block take effect all together, or not at all.
 
         Args:
             timeout: Seconds until a missing answer raises InDoubt.
+            db: A connection of a database with an outbox. The messages are committed with its changes.
+            order_by: With `db`: messages with the same text are delivered in order.
 
         Raises:
-            BadArgument: The timeout is invalid.
+            BadArgument: An argument is invalid.
             TransactionRefused: At the end of the block: nothing has happened.
             InDoubt: At the end of the block: all may have happened, or nothing.
+            LocalError: The database has no outbox (DB_NO_TABLES, DB_VERSION), or commits each statement
+                (DB_AUTOCOMMIT).
 
         Example:
             with m.transaction() as tx:
                 tx.ack(job)
                 tx.put("invoices", invoice)
         """
-        return Transaction(self._client, self._thread, self._aio.transaction(timeout=timeout))
+        return Transaction(
+            self._client, self._thread, self._aio.transaction(timeout=timeout, db=db, order_by=order_by)
+        )

@@ -11,6 +11,7 @@ from mesh.client.options import PublishOptions, PutOptions, SendOptions
 from mesh.client.posting import Posting
 from mesh.errors import BadArgument, Closed, InDoubt, MeshTimeout, TransactionRefused
 from mesh.features.transactions.client.core.commits import OpenCommit
+from mesh.features.transactions.client.database.database_operations import DatabaseOperations
 from mesh.features.transactions.client.operations import Operations, PlannedMessage, delivery_of
 from mesh.features.transactions.wire import ACK, NACK
 from mesh.reserved import check_domain_free
@@ -25,6 +26,7 @@ class Transaction:
     """Settlements and messages that the node accepts all together when the block ends, or refuses all.
 
     The operations do no I/O; bad arguments raise immediately. An exception in the block drops all of them.
+    With a database, its changes and the messages are committed together; a sender delivers them afterwards.
 
     Example:
         async with m.transaction() as tx:
@@ -33,15 +35,19 @@ class Transaction:
             tx.publish("orders/42", "done")
     """
 
-    def __init__(self, client: Posting, timeout: float) -> None:
+    def __init__(self, client: Posting, timeout: float, database: DatabaseOperations | None = None) -> None:
         self._client, self._timeout = client, timeout
+        self._database = database
         self._operations: Operations | None = None  # None: not begun, or over
         self._results: list[Published] | None = None
         self._leaving: list[Any] = []  # consumers that leave when their only job is settled
 
     @property
     def results(self) -> list[Published]:
-        """The answers to the messages, in the order of the calls. Raises: Closed before the commit."""
+        """The answers to the messages, in the order of the calls. Raises: Closed before the commit.
+
+        With a database there are none, as its sender receives the answers.
+        """
         if self._results is None:
             raise Closed("The transaction is not committed.")
         return self._results
@@ -85,12 +91,15 @@ class Transaction:
         self._settle(job, NACK, ms)
 
     def _settle(self, job: Any, what: int, delay: int) -> None:
+        if self._database is not None:
+            text = "A transaction of a database settles no deliveries: the node is not part of it."
+            raise BadArgument(text, hint="Use consume(inbox=…), which acks a job after the commit.")
         taking, of = delivery_of(job)
         if job._hands._client is not self._client:
             raise BadArgument(
                 "The delivery belongs to another client.", hint="Use a transaction of that one."
             )
-        self._open().add_job(taking, of, what, delay)
+        self._now_open().add_job(taking, of, what, delay)
         if job._hands.once:
             self._leaving.append(job._hands.taking)
 
@@ -109,9 +118,9 @@ class Transaction:
             tx.put("invoices", {"order": 42}, priority=9)
         """
         putting = cast("Any", self._client).queue(queue)
-        (key, body, to, flags, props, expires, _), how = putting._prepared(content, **options)
+        (key, body, to, flags, props, expires, _), how = putting._prepared(content, **self._given(options))
         self._client._publisher.check_message(key, body, to)
-        self._open().add_message(to, flags, to, how, "", key, body, props, expires)
+        self._messages().add_message(to, flags, to, how, "", key, body, props, expires)
 
     def publish(self, key: str, content: Content, **options: Unpack[PublishOptions]) -> None:
         """Publish a message. It is persistent unless `persistent=False`.
@@ -127,11 +136,11 @@ class Transaction:
         Example:
             tx.publish("orders/42", "done")
         """
-        given: PublishOptions = {"persistent": True, **options}
+        given: Any = self._given({"persistent": True, **options})
         key, body, domain, flags, props, expires, xml = self._client._prepared(key, content, **given)
         check_domain_free(domain)
         self._client._publisher.check_message(key, body)
-        self._open().add_message(domain, flags, "", (), xml, key, body, props, expires)
+        self._messages().add_message(domain, flags, "", (), xml, key, body, props, expires)
 
     def send(self, destination: str, content: Content, **options: Unpack[SendOptions]) -> None:
         """Send a message to a client or session. It is persistent unless `persistent=False`.
@@ -151,14 +160,21 @@ class Transaction:
         if is_address(destination) or options.get("delivery") is not None:
             what = "A transaction sends messages to clients and sessions, and to all sessions of a client."
             raise BadArgument(what, hint="Put a message into a queue, or send it outside of the transaction.")
-        given: SendOptions = {"persistent": True, **options}
+        given = self._given({"persistent": True, **options})
         letter = cast("Any", self._client)._letter(destination, content, **given)
         key, body, domain, flags, props, expires, xml = letter.message
         check_domain_free(domain)
         self._client._publisher.check_message(key, body, letter.to)
-        self._open().add_message(domain, flags, letter.to, (), xml, key, body, props, expires)
+        self._messages().add_message(domain, flags, letter.to, (), xml, key, body, props, expires)
 
-    def _open(self) -> Operations:
+    def _given(self, options: Any) -> Any:
+        return options if self._database is None else self._database.options(options)
+
+    def _messages(self) -> Operations | DatabaseOperations:
+        operations = self._now_open()
+        return operations if self._database is None else self._database
+
+    def _now_open(self) -> Operations:
         if self._operations is None:
             raise Closed("The transaction is not open.", hint="Use it inside its `async with` block.")
         return self._operations
@@ -168,16 +184,21 @@ class Transaction:
     async def __aenter__(self) -> Self:
         if self._operations is not None or self._results is not None:
             raise Closed("The transaction was begun before.", hint="Create another one.")
-        core = self._client._now()
-        core.features.check_transactions()
+        if self._database is not None:
+            await self._database.begin()
+        else:
+            self._client._now().features.check_transactions()
         self._operations = Operations(self._client._accumulator.max_content)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        operations, self._operations = self._open(), None
-        if kind is None:
+        operations, self._operations = self._now_open(), None
+        if self._database is not None:
+            await self._database.end(is_failed=kind is not None)
+            self._results = []
+        elif kind is None:
             await self._commit(operations)
 
     async def _commit(self, operations: Operations) -> None:
@@ -226,20 +247,25 @@ class Transaction:
 class Transacting(Posting):
     """The client's call for transactions."""
 
-    def transaction(self, *, timeout: float = TIMEOUT) -> Transaction:
+    def transaction(self, *, timeout: float = TIMEOUT, db: Any = None, order_by: str = "") -> Transaction:
         """Return a transaction: the operations in its block take effect all together, or not at all.
 
         Args:
             timeout: Seconds until a missing answer raises InDoubt.
+            db: A connection of a database with an outbox. The messages are committed with its changes.
+            order_by: With `db`: messages with the same text are delivered in order.
 
         Raises:
-            BadArgument: The timeout is invalid.
+            BadArgument: An argument is invalid.
             TransactionRefused: At the end of the block: nothing has happened.
             InDoubt: At the end of the block: all may have happened, or nothing.
+            LocalError: The database has no outbox (DB_NO_TABLES, DB_VERSION), or commits each statement
+                (DB_AUTOCOMMIT).
 
         Example:
             async with m.transaction() as tx:
                 tx.ack(job)
                 tx.put("invoices", invoice)
         """
-        return Transaction(self, seconds("timeout", timeout))
+        database = None if db is None else DatabaseOperations(db, order_by)
+        return Transaction(self, seconds("timeout", timeout), database)

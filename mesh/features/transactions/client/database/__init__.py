@@ -1,0 +1,1 @@
+"""Transactions of a user's database: outbox, its senders, and inbox."""

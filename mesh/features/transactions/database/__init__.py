@@ -1,0 +1,1 @@
+"""The tables of outbox and inbox in a user's database, and the drivers that reach them."""

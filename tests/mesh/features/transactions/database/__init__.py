@@ -1,0 +1,1 @@
+"""Tests of the tables and drivers of outbox and inbox."""
