@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from mesh.features.spaces.client.lock import Leader, Lock
     from mesh.features.spaces.client.map import Entry, Map
     from mesh.features.spaces.client.watch import Change, Watch
+    from mesh.features.transactions.client.database.outbox import OutboxSender, outbox
     from mesh.features.transactions.client.database.writing import transaction
     from mesh.features.transactions.client.transaction import Transaction
     from mesh.values import Headers, Published
@@ -108,6 +109,7 @@ _HOMES = {
     "Map": "mesh.features.spaces.client.map",
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
+    "OutboxSender": "mesh.features.transactions.client.database.outbox",
     "Place": "mesh.client.views",
     "Published": "mesh.values",
     "Queue": "mesh.features.queues.client.queue",
@@ -128,6 +130,7 @@ _HOMES = {
     "Watch": "mesh.features.spaces.client.watch",
     "connect": "mesh.client.client",
     "node": "mesh.embedded.client",
+    "outbox": "mesh.features.transactions.client.database.outbox",
     "transaction": "mesh.features.transactions.client.database.writing",
 }
 
@@ -183,6 +186,7 @@ __all__ = [
     "NodeRow",
     "NotAvailable",
     "NotConnected",
+    "OutboxSender",
     "Place",
     "PublishRefused",
     "Published",
@@ -223,6 +227,7 @@ __all__ = [
     "connect",
     "errors",
     "node",
+    "outbox",
     "sync",
     "testing",
     "transaction",

@@ -56,6 +56,15 @@ class ClientHandshake:
         self._has_others = has_others
 
     @property
+    def session(self) -> SiteSession:
+        """The session in the site of the last node."""
+        return self._session
+
+    def restore_session(self, session: SiteSession) -> None:
+        """Present a session that an earlier client with the same key had, on the first connection."""
+        self._session = self._sessions[""] = session
+
+    @property
     def node(self) -> bytes:
         """The uuid of the last node, or empty bytes."""
         return self._session.node

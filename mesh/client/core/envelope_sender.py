@@ -46,6 +46,10 @@ class EnvelopeSender:
         self.deadlines.on_moved()
         self.elsewhere = self._outbox.numbered()
 
+    def mark_sent(self, domain: str, number: int) -> None:
+        """Record that another client of the session may have sent the messages up to `number`."""
+        self.elsewhere[domain] = max(number, self.elsewhere.get(domain, 0))
+
     def send_envelope(self, envelope: Envelope, until: float) -> None:
         """Send a new envelope, or append it if others must be answered first. `until` as in a Builder."""
         if until:

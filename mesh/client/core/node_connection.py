@@ -119,10 +119,11 @@ class NodeConnection:
             self._context.do(SendCommand(self.key, command, envelopes))
         return self.is_up
 
-    def close(self) -> None:
+    def close(self, reason: str = "done") -> None:
+        """Close for good. With the reason MOVING, a later client with the same key resumes the session."""
         if self.key:
             # Sent even while HELLO is unanswered, because otherwise the node would keep the session.
-            self._context.do(SendCommand(self.key, c.Bye("done")))
+            self._context.do(SendCommand(self.key, c.Bye(reason)))
             self._context.do(CloseConnection(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
         self._timer.cancel()

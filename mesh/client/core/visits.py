@@ -55,6 +55,7 @@ class ClientVisits:
         self._key = key
         self._received = received
         self._pending: Pending | None = None
+        self._first = 0  # number of the visit at the first node; 0: that is none
 
     @property
     def former(self) -> dict[bytes, Counts]:
@@ -72,6 +73,10 @@ class ClientVisits:
         """True until the node has taken over the session, and all former nodes have been released."""
         return self._here.is_moving
 
+    def begin_at(self, attach: int) -> None:
+        """Count the first node as a visit with this number, above those of earlier clients of the session."""
+        self._first = attach
+
     def on_welcome(self, node: c.Introduction, session: str, words: frozenset[str], site: str = "") -> bool:
         """Attach to the node of a WELCOME if the session was at another one, and return whether it was.
 
@@ -80,14 +85,15 @@ class ClientVisits:
         self._enter(site)
         here, place = self._here, (node.uuid, node.boot)
         last, here.place = here.place, place
-        if VISITS not in words or not last[0]:
+        if VISITS not in words or not (last[0] or self._first):
             return False
         is_visit = node.uuid != last[0] or (place != last and here.certificate is not None)
         if is_visit:
-            counts = {**here.former, last[0]: self._received()}
-            former = former_nodes(here.former, last[0], node.uuid)
-            here.former = {uuid: counts[uuid] for uuid in former}
-            attach = self.attach + 1
+            if last[0]:
+                counts = {**here.former, last[0]: self._received()}
+                former = former_nodes(here.former, last[0], node.uuid)
+                here.former = {uuid: counts[uuid] for uuid in former}
+            attach = max(self.attach + 1, self._first)
             signature = self._key.sign(attach_text(session, attach, node.uuid))
             here.certificate = c.Certificate(session, self._key.public, attach, node.uuid, signature)
             here.is_moving = True

@@ -18,7 +18,7 @@ class Dialect(NamedTuple):
     binary: str
     uuid: str
     clock: str
-    skip_locked: str
+    lock: str  # at the end of a SELECT
 
 
 SQLITE = Dialect(
@@ -28,7 +28,7 @@ SQLITE = Dialect(
     binary="BLOB",
     uuid="TEXT",
     clock="CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
-    skip_locked="",
+    lock="",
 )
 POSTGRESQL = Dialect(
     "postgresql",
@@ -37,7 +37,7 @@ POSTGRESQL = Dialect(
     binary="bytea",
     uuid="uuid",
     clock="CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
-    skip_locked=" FOR UPDATE SKIP LOCKED",
+    lock=" FOR UPDATE",
 )
 DIALECTS = {each.name: each for each in (SQLITE, POSTGRESQL)}
 

@@ -1,0 +1,191 @@
+"""The statements of a sender: the lease of a stream, numbers of rows, and their end."""
+
+# Law 1: each method is one transaction. Numbers are given in one that first locks the row of the stream.
+# Law 2: a row is deleted by its number, so that another sender's repeated delete changes nothing.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from mesh.features.transactions.database.adapter import Row, drive
+from mesh.features.transactions.database.opening import OpenDatabase
+from mesh.features.transactions.database.schema import check_version
+from mesh.features.transactions.model.outbox_rules import first_number, next_attach, numbered
+
+LEASE = 10.0  # s
+_MINE = "stream = ? AND owner = ?"
+
+
+class StreamRow(NamedTuple):
+    """The row of a stream, just taken by a sender."""
+
+    seed: bytes
+    token: bytes
+    attach: int
+
+
+class Numbered(NamedTuple):
+    """The next number of a stream, how many rows got one, and whether the table was restored meanwhile."""
+
+    left_at: int
+    rows: int
+    is_restored: bool
+
+
+class StoredMessage(NamedTuple):
+    """A row with a number."""
+
+    number: int
+    kind: int
+    target: str
+    domain: str
+    properties: bytes
+    content: bytes
+
+
+class OutboxTable:
+    """The outbox in an open database, for the sender `owner`. Used by one thread at a time."""
+
+    def __init__(self, database: OpenDatabase, owner: str) -> None:
+        self._database, self._owner = database, owner
+        self._clock, self._lock = database.adapter.dialect.clock, database.adapter.dialect.lock
+
+    def _run(self, sql: str, *values: Any) -> list[Row]:
+        return drive(self._database.adapter.execute(sql, values))
+
+    def _read(self, sql: str, *values: Any) -> list[Row]:
+        """Return the rows of a query, in a transaction of its own, which locks nothing."""
+        found = self._run(sql, *values)
+        drive(self._database.adapter.rollback())
+        return found
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        adapter = self._database.adapter
+        drive(adapter.begin())
+        try:
+            yield
+            drive(adapter.commit())
+        except BaseException:
+            with suppress(self._database.errors):  # the connection is lost, and its transaction with it
+                drive(adapter.rollback())
+            raise
+
+    def check(self) -> None:
+        """Raise LocalError DB_NO_TABLES or DB_VERSION if the tables are not those of this release."""
+        drive(check_version(self._database.adapter))
+        drive(self._database.adapter.rollback())
+
+    def due(self) -> list[int]:
+        """Return the streams that have rows to send."""
+        row = "SELECT 1 FROM heronry_outbox o WHERE o.stream = s.stream AND"
+        found = self._read(
+            f"SELECT stream FROM heronry_stream s WHERE EXISTS ({row} number IS NOT NULL) "
+            f"OR EXISTS ({row} number IS NULL AND error IS NULL) ORDER BY stream"
+        )
+        return [stream for (stream,) in found]
+
+    # --- the lease --------------------------------------------------------------------------------------
+
+    def take(self, stream: int) -> StreamRow | None:
+        """Take a stream that nobody owns, or whose lease is over; `None` if another sender has it."""
+        with self._transaction():
+            found = self._run(
+                f"UPDATE heronry_stream SET owner = ?, until = {self._clock} + ? WHERE stream = ? "
+                f"AND (owner = ? OR owner IS NULL OR until < {self._clock}) "
+                f"RETURNING seed, token, attach, {self._clock}",
+                *(self._owner, int(LEASE * 1e6), stream, self._owner),
+            )
+            if not found:
+                return None
+            seed, token, attach, clock = found[0]
+            attach = next_attach(attach, clock)
+            self._run("UPDATE heronry_stream SET attach = ? WHERE stream = ?", attach, stream)
+        return StreamRow(bytes(seed), bytes(token or b""), attach)
+
+    def renew(self, stream: int) -> bool:
+        """Renew the lease of a stream, and return whether this sender still owns it."""
+        until = f"until = {self._clock} + ?"
+        with self._transaction():
+            sql = f"UPDATE heronry_stream SET {until} WHERE {_MINE} RETURNING stream"
+            return bool(self._run(sql, int(LEASE * 1e6), stream, self._owner))
+
+    def release(self, streams: Sequence[int]) -> None:
+        with self._transaction():
+            for stream in streams:
+                self._run(f"UPDATE heronry_stream SET owner = NULL WHERE {_MINE}", stream, self._owner)
+
+    def set_token(self, stream: int, token: bytes) -> None:
+        """Store the session of the stream, which the next sender resumes; empty: none."""
+        with self._transaction():
+            self._run(f"UPDATE heronry_stream SET token = ? WHERE {_MINE}", token, stream, self._owner)
+
+    # --- rows -------------------------------------------------------------------------------------------
+
+    def number_rows(self, stream: int, left_at: int, most: int) -> Numbered | None:
+        """Number rows in the order of their ids; `None` if another sender owns the stream."""
+        with self._transaction():
+            sql = f"SELECT next, {self._clock} FROM heronry_stream WHERE {_MINE}{self._lock}"
+            found = self._run(sql, stream, self._owner)
+            if not found:
+                return None
+            next_number, clock = found[0]
+            rows = self._run(
+                "SELECT id, domain FROM heronry_outbox WHERE stream = ? AND number IS NULL "
+                "AND error IS NULL ORDER BY id LIMIT ?",
+                *(stream, most),
+            )
+            is_restored = next_number < left_at
+            if not rows:
+                return Numbered(left_at, 0, is_restored)
+            first = first_number(next_number, clock, left_at)
+            self._write_numbers(numbered([(id_, domain) for id_, domain in rows], first))
+            left_at = first + len(rows)
+            self._run("UPDATE heronry_stream SET next = ? WHERE stream = ?", left_at, stream)
+        return Numbered(left_at, len(rows), is_restored)
+
+    def _write_numbers(self, numbers: Sequence[tuple[int, int]]) -> None:
+        values = ", ".join(["(CAST(? AS bigint), CAST(? AS bigint))"] * len(numbers))
+        self._run(
+            f"UPDATE heronry_outbox SET number = v.column1 FROM (VALUES {values}) AS v "
+            "WHERE heronry_outbox.id = v.column2",
+            *(each for pair in numbers for each in pair),
+        )
+
+    def load(self, stream: int, above: int, most: int) -> list[StoredMessage]:
+        """Return rows whose numbers are above `above`, in order."""
+        found = self._read(
+            "SELECT number, kind, target, domain, properties, content FROM heronry_outbox "
+            "WHERE stream = ? AND number > ? ORDER BY number LIMIT ?",
+            *(stream, above, most),
+        )
+        return [
+            StoredMessage(number, kind, target, domain, bytes(properties), bytes(content))
+            for number, kind, target, domain, properties, content in found
+        ]
+
+    def lowest(self, stream: int) -> int:
+        """Return the lowest number in the table; 0 if no row has a number."""
+        sql = "SELECT number FROM heronry_outbox WHERE stream = ? AND number > 0 ORDER BY number LIMIT 1"
+        found = self._read(sql, stream)
+        return int(found[0][0]) if found else 0
+
+    def highest(self, stream: int) -> int:
+        """Return the highest number in the table; 0 if no row has a number."""
+        ((found,),) = self._read("SELECT max(number) FROM heronry_outbox WHERE stream = ?", stream)
+        return found or 0
+
+    def delete(self, stream: int, ranges: Sequence[tuple[int, int]]) -> None:
+        """Delete the rows with these numbers, whose final answer is positive."""
+        with self._transaction():
+            for first, last in ranges:
+                sql = "DELETE FROM heronry_outbox WHERE stream = ? AND number BETWEEN ? AND ?"
+                self._run(sql, stream, first, last)
+
+    def refuse(self, stream: int, number: int, error: str | None) -> None:
+        """Take a refused number from its row, which is dead by `error`; `None`: it gets another number."""
+        with self._transaction():
+            sql = "UPDATE heronry_outbox SET number = NULL, error = ? WHERE stream = ? AND number = ?"
+            self._run(sql, error, stream, number)
