@@ -1,11 +1,12 @@
-"""Items that wait while logs of masters are refilled, so that each log stays in order."""
+"""Items that wait while logs of masters are refilled, and the routes of refilled logs."""
 
 # Law 1: of a refilled log all newer items wait, by whichever peer they come.
 # Law 2: they follow in the order of the log: each after the refilled envelopes before its place.
+# Law 3: a refilled log has one route: what other peers send comes by its next hop, or with the next refill.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -35,14 +36,53 @@ class RefillGate:
         return sorted(taken, key=place_of)
 
 
+@dataclass(frozen=True, slots=True)
+class RefilledRoute:
+    """The next hop of a log that was refilled up to position `end`.
+
+    `lacks()` returns whether the hop is linked, but does not have all queries of this node yet.
+    """
+
+    master: bytes
+    hop: bytes
+    end: int
+    lacks: Callable[[], bool]
+
+
 class RefillGates:
-    """The closed gates by domain; "*" stands for the domains without one of their own."""
+    """The closed gates and the routes by domain; "*" stands for the domains without one of their own."""
 
     def __init__(self) -> None:
         self._gates: dict[str, RefillGate] = {}
+        self._routes: dict[str, RefilledRoute] = {}
 
-    def __len__(self) -> int:
-        return len(self._gates)
+    def __bool__(self) -> bool:
+        return bool(self._gates or self._routes)
+
+    # --- routes -----------------------------------------------------------------------------------------
+
+    def set_route(self, domain: str, route: RefilledRoute) -> None:
+        self._routes[domain] = route
+
+    def remove_route(self, domain: str) -> None:
+        self._routes.pop(domain, None)
+
+    def is_stray(self, stored: StoredEnvelope, named: Callable[[], Collection[str]]) -> bool:
+        """Return whether an item comes by the next hop of a refilled log, too, or with the next refill.
+
+        A refill has no transient messages. `named()` returns the domains with routes of their own.
+        """
+        domain = stored.envelope.domain
+        route = self._routes.get(domain) or self._routes.get(ANY_DOMAIN)
+        if route is None or stored.master != route.master:
+            return False
+        if not stored.position and stored.after <= route.end:
+            return False
+        if stored.source == route.hop or (domain not in self._routes and domain in named()):
+            return False
+        return not route.lacks()
+
+    # --- gates ------------------------------------------------------------------------------------------
 
     def gate_of(self, domain: str) -> RefillGate | None:
         return self._gates.get(domain) or self._gates.get(ANY_DOMAIN)

@@ -222,6 +222,10 @@ class InterestSync(Component):
         """Return whether the peer was sent all queries for it, and has confirmed them."""
         return not self._aims.is_open and not self.unconfirmed({uuid})
 
+    def is_known_to(self, peer: Peer) -> bool:
+        """Return whether the peer has confirmed all queries for it, also if it is slow."""
+        return not self._aims.is_open and peer.confirmed >= self.interest_of(peer).version
+
     @property
     def is_confirmed(self) -> bool:
         """True if all queries were sent, and all reachable peers that are not slow have confirmed them."""

@@ -25,6 +25,7 @@ from mesh.wire.limits import HOPS
 # Law 1: a repeated item is not relayed again, and is settled once no subscriber here needs its first copy.
 # Law 2: an item that circulates between two relays is settled immediately; else both would wait forever.
 # Law 3: if several masters send an item, only its new messages are relayed.
+# Law 4: of a refilled log, the items of the next hop alone are relayed.
 
 
 class ItemArrivals:
@@ -79,7 +80,7 @@ class ItemArrivals:
             self._context.counters.add_count("repeated", envelope.count)
             self._settling.settle(peer, stored)
             return
-        if not (self.gates and self._waits(stored)):
+        if not (self.gates and self._is_kept_back(peer, stored)):
             self._accept(peer, stored)
 
     def _accept(self, peer: Peer, stored: StoredEnvelope) -> None:
@@ -126,6 +127,22 @@ class ItemArrivals:
         self._received[stored.master] = max(stored.position, self._received.get(stored.master, 0))
         stored.is_late = self._is_behind(stored)
         self._router.relay(stored)
+
+    def _is_kept_back(self, peer: Peer, stored: StoredEnvelope) -> bool:
+        """Return whether an item waits for a refill, or is settled because another peer is its route."""
+        if self._waits(stored):
+            return True
+        if not self.gates.is_stray(stored, self._mapping.named_domains) or self._is_named(peer, stored):
+            return False
+        self._context.counters.add_count("repeated", stored.envelope.count)
+        if stored.position:
+            self._settling.settle(peer, stored)
+        return True
+
+    def _is_named(self, peer: Peer, stored: StoredEnvelope) -> bool:
+        """Return whether a rule names the peer for a topic of the item, for instance that of a key."""
+        domain, name = stored.envelope.domain, peer.node.name
+        return any(name in self._mapping.named_nodes("exact", key, domain) for key in stored.envelope.keys)
 
     def _waits(self, stored: StoredEnvelope) -> bool:
         """Let an item wait for a refill, and return whether it does."""

@@ -1,11 +1,10 @@
-"""The refill of one master's log after a change of a slave's next hop, and what the slave stores of it."""
+"""The refill of one master's log after a change of a slave's next hop."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 from msgspec.structs import replace
 
 from mesh.kernel.peers.peer import Peer
@@ -15,30 +14,10 @@ from mesh.mapping.choice import choose
 from mesh.mapping.decision import Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import ANY_DOMAIN
-from mesh.mapping.strata import Distance
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.calls import AskRefill
-from mesh.wire.codec import reader
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Refilled
-
-
-class ParentRow(msgspec.Struct, frozen=True, array_like=True):
-    """The stored master and next hop of a domain, and the position from which an unfinished refill counts.
-
-    `near` is the last node before the master on the route by `hop`, to which the master owes what this node
-    has not received. `former` is that of an earlier route.
-    """
-
-    master: str
-    hop: bytes
-    former: bytes = b""
-    at: int = 0
-    is_open: bool = False
-    near: bytes = b""
-
-
-read_row = reader(ParentRow, 1024)
 
 
 @dataclass(slots=True, eq=False)
@@ -90,13 +69,6 @@ def next_hop(mapping: Mapping, nodes: Nodes, domain: str) -> Peer | None:
     return nodes.named(decision.node) if decision.kind is Kind.FORWARD else None
 
 
-def near_master(row: ParentRow, own: Distance | None, nodes: Nodes, me: bytes) -> bytes:
-    """Return the last node before the master of the last known route by the next hop in `row`.
-
-    `own` is the present route of this node `me`.
-    """
-    hops = [nodes.named(name) for name in own.way[1:2] + own.way[-2:-1]] if own is not None else []
-    uuids = [hop.node.uuid if hop is not None else b"" for hop in hops]
-    if len(uuids) < 2 or uuids[0] != row.hop:
-        return row.near
-    return (me if own is not None and len(own.way) == 2 else uuids[1]) or row.near
+def is_master_of(master: str, mapping: Mapping, nodes: Nodes, domain: str) -> bool:
+    """Return whether the rules name no other master of the domain; a slave may know none."""
+    return {*holders_of(mapping.of_domain(domain, nodes))} <= {master}

@@ -4,6 +4,7 @@
 #        position up to which all its own subscribers have acknowledged everything. Where rules name another
 #        master, there is nothing to refill: both masters are subscribed while rules change.
 #        With several masters there is no refill: each message is in more than one log.
+#        A domain that had another next hop is also refilled when the present one logs in again.
 # Law 2: the master's newer messages of the domain wait, by whichever peer they come, until the refill is
 #        complete. First values wait, too.
 # Law 3: the part stays pinned at the master until the slave's subscribers have acknowledged it. A slave that
@@ -14,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import msgspec
 from msgspec.structs import replace
 
 from mesh.errors import RemoteError
@@ -30,15 +30,15 @@ from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.kernel.routes.strata import LiveStrata
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
+from mesh.kernel.subscribers.parent_rows import ParentRow, ParentRows
 from mesh.kernel.subscribers.pull import check_page
-from mesh.kernel.subscribers.refill import ParentRow, Refill, near_master, next_hop, read_row
+from mesh.kernel.subscribers.refill import Refill, is_master_of, next_hop
 from mesh.mapping.backups import masters_of
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import UNTOLD
-from mesh.operations import Put
+from mesh.routing.refill_gates import RefilledRoute
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.calls import AskRefill
-from mesh.wire.codec import pack
 from mesh.wire.limits import FOLLOWED, MIB
 from mesh.wire.replies import Refilled
 
@@ -46,7 +46,6 @@ AGAIN, SOON = 1.0, 0.1  # s until a failed question is repeated, until the next 
 WITHIN = 10.0  # s for a page
 AHEAD = 4 * MIB  # bytes that may wait for subscribers before the next page
 TOUCH = 600.0  # s between two questions that keep a pin
-PREFIX = b"p"  # of the rows, in the table of feeds
 
 
 class Refilling(Component):
@@ -69,7 +68,6 @@ class Refilling(Component):
         resumed: dict[bytes, Callable[[StoredEnvelope], None]],
     ) -> None:
         self._context = context
-        self._disk = disk
         self._mapping = mapping
         self._neighbours = neighbours
         self._nodes = nodes
@@ -78,7 +76,7 @@ class Refilling(Component):
         self._strata = strata
         self._arrivals = arrivals
         self._resumed = resumed
-        self._rows: dict[str, ParentRow] = {}  # by domain
+        self._parents = ParentRows(disk, neighbours, nodes)
         self._refills: dict[str, Refill] = {}
         self._count = 0
 
@@ -95,9 +93,7 @@ class Refilling(Component):
         return any(refill.parent == peer.node.uuid for refill in self._refills.values())
 
     def start(self, beginning: Beginning) -> None:
-        for key, row in beginning.rows("feed").items():
-            if key[:1] == PREFIX:
-                self._rows[key[1:].decode()] = read_row(row)
+        self._parents.restore(beginning)
 
     # --- next hops --------------------------------------------------------------------------------------
 
@@ -114,17 +110,20 @@ class Refilling(Component):
             self._release(domain)
         for domain in domains:
             hop = next_hop(self._mapping, self._nodes, domain)
+            row = self._parents.rows.get(domain)
             if hop is None:
+                if row is not None and not is_master_of(row.master, self._mapping, self._nodes, domain):
+                    self._arrivals.gates.remove_route(domain)
                 continue
-            row, uuid = self._rows.get(domain), hop.node.uuid
+            uuid = hop.node.uuid
             if row is None:
-                self._store(domain, ParentRow(self.master_of(domain), uuid))
+                self._parents.store_row(domain, ParentRow(self.master_of(domain), uuid))
             elif row.hop != uuid and (
                 not row.master or self._is_new_master(domain, hop.node.name, row.master)
             ):
                 self._release(domain)
-                self._store(domain, ParentRow(hop.node.name if row.master else "", uuid))
-            elif row.hop != uuid or (row.is_open and domain not in self._refills):
+                self._parents.store_row(domain, ParentRow(hop.node.name if row.master else "", uuid))
+            elif row.hop != uuid or (domain not in self._refills and self._parents.is_due(domain, hop)):
                 self._begin(domain, row, uuid)
 
     def _is_new_master(self, domain: str, hop: str, master: str) -> bool:
@@ -133,6 +132,7 @@ class Refilling(Component):
 
     def _release(self, domain: str) -> None:
         """End a refill that is not of the only master any longer, and release its pin."""
+        self._arrivals.gates.remove_route(domain)
         refill = self._refills.pop(domain, None)
         if refill is None:
             return
@@ -143,26 +143,14 @@ class Refilling(Component):
             done = replace(refill.ask, done=refill.ask.end)
             self._questions.ask_all([peer], done, Refilled, lambda replies, missing: None, WITHIN)
 
-    def _store(self, domain: str, row: ParentRow) -> None:
-        self._rows[domain] = row
-        key = PREFIX + domain.encode()
-        self._disk.later(
-            "feed", key, Put("feed", key, pack(msgspec.to_builtins(row, builtin_types=(bytes,))))
-        )
-
     def _begin(self, domain: str, row: ParentRow, parent: bytes) -> None:
         """Ask `parent` for all that the former next hop may not have passed on."""
         before = self._refills.pop(domain, None)
         if before is not None:
             self._resumed.pop(before.id, None)
-        peer = self._nodes.named(self.master_of(domain))
-        master = peer.node.uuid if peer is not None else b""
-        former, at, floor = (
-            (row.former, row.at, 0)
-            if row.is_open
-            else (row.near or row.hop, *self._progress(row.hop, master))
-        )
-        self._store(domain, ParentRow(row.master, parent, former, at, is_open=True))
+        self._arrivals.gates.remove_route(domain)
+        master = self._parents.uuid_of(self.master_of(domain))
+        former, at, floor = self._parents.begin_refill(domain, parent, master)
         self._count += 1
         ask = AskRefill(slave=self._context.me.uuid, domain=domain, at=at, former=former)
         hop = b"" if row.is_open else row.hop
@@ -173,15 +161,10 @@ class Refilling(Component):
             self._arrivals.gates.close_gate(domain, master)
         self._retry(refill, 0.0)
 
-    def _progress(self, hop: bytes, master: bytes) -> tuple[int, int]:
-        """Return the first position that is not acknowledged here, and the last one received by that hop."""
-        peer = self._neighbours.peers.get(hop)
-        upstream = peer.begun.upstreams.get(master) if peer is not None and peer.begun is not None else None
-        return (upstream.settled + 1, upstream.received) if upstream is not None else (0, 0)
-
     # --- questions --------------------------------------------------------------------------------------
 
     def _on_login(self, peer: Peer) -> None:
+        self._parents.doubt_hop(peer.node.uuid)
         for refill in self._refills.values():
             if refill.parent == peer.node.uuid:
                 refill.is_asking = False
@@ -197,16 +180,12 @@ class Refilling(Component):
                 self._ask(domain, refill)
 
     def on_second(self) -> None:
-        for domain, row in list(self._rows.items()):
-            near = near_master(row, self._strata.own.get(domain), self._nodes, self._context.me.uuid)
-            found = replace(row, master=self.master_of(domain), near=near)
-            if found != row:
-                self._store(domain, found)
+        self._parents.review(self._context.me.uuid, self.master_of, self._strata.own)
         self._schedule_review()
 
     def master_of(self, domain: str) -> str:
         """Return the master at which the last known route of a domain ended, or "" if there are several."""
-        own, row = self._strata.own.get(domain), self._rows.get(domain)
+        own, row = self._strata.own.get(domain), self._parents.rows.get(domain)
         if own is not None and len(own.way) > 1 and own.masters and own.way[-1] != UNTOLD:
             return own.way[-1] if own.masters == 1 else ""
         return row.master if row is not None else ""
@@ -252,13 +231,13 @@ class Refilling(Component):
 
     def _on_refused(self, domain: str, refill: Refill, code: str) -> None:
         if code == "UNKNOWN_PIN":  # the pin ended: begin anew
-            refill.ask = replace(refill.ask, at=self._rows[domain].at, end=0, done=0)
+            refill.ask = replace(refill.ask, at=self._parents.rows[domain].at, end=0, done=0)
         elif code not in ("MASTER_AWAY", "TOO_MANY"):  # an earlier release, or a faulty node
             peer = self._neighbours.peers[refill.parent]
             text = f"{domain}: {peer.node.name} cannot refill the log of the master: messages may come late"
             self._context.event("rules", f"{text} [{code}]", peer.node, level="warning")
             self._arrivals.open_gate(domain)
-            self._finish(domain, refill)
+            self._finish(domain, refill, is_refused=True)
             return
         self._retry(refill, AGAIN)
 
@@ -274,7 +253,15 @@ class Refilling(Component):
                 refill.open.pop(stored.position, None)
         if refill.is_complete:
             self._arrivals.open_gate(domain)
+            lacks = partial(self._lacks_queries, refill.parent)
+            route = RefilledRoute(page.master, refill.parent, page.end, lacks)
+            self._arrivals.gates.set_route(domain, route)
         self._retry(refill, 0.0)
+
+    def _lacks_queries(self, hop: bytes) -> bool:
+        """Return whether a next hop is linked, but has yet to confirm queries of this node."""
+        peer = self._neighbours.peers.get(hop)
+        return peer is not None and peer.data is not None and not self._demand.is_known_to(peer)
 
     # --- acknowledgements -------------------------------------------------------------------------------
 
@@ -285,7 +272,7 @@ class Refilling(Component):
 
     def _settle(self, domain: str, refill: Refill, peer: Peer) -> None:
         """Release the pin if the subscribers here have acknowledged all; keep it otherwise."""
-        settled, received = self._progress(refill.hop, refill.master)
+        settled, received = self._parents.progress(refill.hop, refill.master)
         is_open = refill.open or (0 < settled <= min(received, refill.floor))
         if not is_open:
             self._send(domain, refill, peer, replace(refill.ask, done=refill.ask.end))
@@ -294,7 +281,10 @@ class Refilling(Component):
         else:
             self._retry(refill, AGAIN)
 
-    def _finish(self, domain: str, refill: Refill) -> None:
+    def _finish(self, domain: str, refill: Refill, is_refused: bool = False) -> None:
         del self._refills[domain]
         self._resumed.pop(refill.id, None)
-        self._store(domain, ParentRow(self.master_of(domain), refill.parent))
+        row = ParentRow(self.master_of(domain), refill.parent)
+        if not is_refused:
+            row = replace(row, former=self._parents.rows[domain].former, at=refill.ask.end + 1)
+        self._parents.store_row(domain, row)

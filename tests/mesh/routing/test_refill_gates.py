@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from mesh.mapping.rules import ANY_DOMAIN
-from mesh.routing.refill_gates import WAITING, RefillGates
+from mesh.routing.refill_gates import WAITING, RefilledRoute, RefillGates
 from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.envelopes import envelope
 
 MASTER, OTHER = b"m" * 16, b"o" * 16
 
 
-def item(position: int = 0, after: int = 0, domain: str = "NEWS", master: bytes = MASTER) -> StoredEnvelope:
-    return StoredEnvelope(envelope(domain=domain), position, master, after=after)
+def item(
+    position: int = 0, after: int = 0, domain: str = "NEWS", master: bytes = MASTER, source: bytes = b""
+) -> StoredEnvelope:
+    return StoredEnvelope(envelope(domain=domain), position, master, after=after, source=source)
+
+
+HOP = b"h" * 16
+
+
+def test_of_a_refilled_log_the_items_of_other_peers_are_stray() -> None:
+    gates, lacks = RefillGates(), list[bool]()
+    gates.set_route("NEWS", RefilledRoute(MASTER, HOP, 9, lambda: bool(lacks)))
+    assert gates and gates.is_stray(item(4), tuple) and gates.is_stray(item(12), tuple)
+    assert not gates.is_stray(item(4, source=HOP), tuple)
+    assert not gates.is_stray(item(4, master=OTHER), tuple)
+    assert not gates.is_stray(item(4, domain="SPORT"), tuple)
+    assert gates.is_stray(item(after=10), tuple)
+    assert not gates.is_stray(item(after=9), tuple), "no refill has it"
+    lacks.append(True)
+    assert not gates.is_stray(item(4), tuple), "the hop may not send it"
+    gates.remove_route("NEWS")
+    assert not gates
+
+
+def test_the_route_of_all_other_domains_is_not_that_of_a_named_one() -> None:
+    gates = RefillGates()
+    gates.set_route(ANY_DOMAIN, RefilledRoute(MASTER, HOP, 9, lambda: False))
+    assert gates.is_stray(item(4), tuple)
+    assert not gates.is_stray(item(4), lambda: ("NEWS",))
 
 
 def test_the_items_of_a_refilled_domain_wait_whichever_peer_sends_them() -> None:

@@ -122,6 +122,28 @@ def test_42_a_parent_without_a_route_is_replaced_after_five_seconds() -> None:
     load.check()
 
 
+def test_42_a_slave_that_restarts_gets_what_was_owed_to_a_lost_parent_before_newer_messages() -> None:
+    c = nodes_of({"root": "", "a": "root", "leaf": "a"})
+    load = Load(c, "root", "leaf")
+    load.run(1)
+    c.net.cut("a", "root")
+    c.net.cut("a", "leaf")
+    c.net.until(lambda: way(c["leaf"]) == ("leaf", "root"))
+    load.run(3)
+    c["leaf"].kill()
+    c["leaf"].restart()
+    load.run(12)  # until the slave takes the root again, only its configured parent has its queries
+    assert way(c["leaf"]) == ("leaf", "root")
+    load.check()
+    late = c.client("leaf", "late").subscribed("today", domain="NEWS")
+    c.net.run(1)
+    load.publish()
+    load.check()
+    c.net.heal()
+    c.net.run(5)
+    assert min(min(counts) for counts in numbers_of(late).values()) == load.count - 1, "it came later"
+
+
 def linked(
     parents: dict[str, str],
     links: Mapping[str, tuple[str, ...]],

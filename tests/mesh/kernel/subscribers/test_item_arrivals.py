@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.settling import FeedSettling
 from mesh.routing.merging import Merging
-from mesh.routing.refill_gates import RefillGates
+from mesh.routing.refill_gates import RefilledRoute, RefillGates
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Hop
 from mesh.wire.limits import HOPS
@@ -197,3 +197,16 @@ def test_of_a_refilled_log_the_items_of_all_peers_wait_and_follow_in_order() -> 
     stage.arrivals.open_gate("")
     assert (stage.relayed[-1].position, calls.call_count) == (9, 1)
     assert stage.comes("b", 10) == "relayed"
+
+
+def test_of_a_refilled_log_only_the_items_of_the_next_hop_are_relayed() -> None:
+    stage = Stage()
+    stage.mapping.named_nodes.return_value = frozenset()
+    hop = stage.peers["a"].node.uuid
+    stage.arrivals.gates.set_route("", RefilledRoute(MASTER, hop, 4, lambda: False))
+    assert stage.comes("b", 5) == "settled" and stage.comes("b", 0, 5) == ""
+    assert stage.comes("a", 5) == "relayed" and stage.comes("a", 0, 5) == "relayed"
+    assert stage.comes("b", 5, master=b"n" * 16) == "relayed"
+    stage.peers["b"].node.name = "b"
+    stage.mapping.named_nodes.return_value = frozenset(("b",))
+    assert stage.comes("b", 6) == "relayed", "the rule of a key names it"
