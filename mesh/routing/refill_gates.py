@@ -55,17 +55,17 @@ class RefillGates:
     def __init__(self) -> None:
         self._gates: dict[str, RefillGate] = {}
         self._routes: dict[str, RefilledRoute] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._gates or self._routes)
+        self.is_used = False  # some gate is closed, or some log has a route
 
     # --- routes -----------------------------------------------------------------------------------------
 
     def set_route(self, domain: str, route: RefilledRoute) -> None:
         self._routes[domain] = route
+        self.is_used = True
 
     def remove_route(self, domain: str) -> None:
         self._routes.pop(domain, None)
+        self.is_used = bool(self._gates or self._routes)
 
     def is_stray(self, stored: StoredEnvelope, named: Callable[[], Collection[str]]) -> bool:
         """Return whether an item comes by the next hop of a refilled log, too, or with the next refill.
@@ -90,6 +90,7 @@ class RefillGates:
     def close_gate(self, domain: str, master: bytes) -> None:
         """Let the items of a domain wait. Items that wait already stay."""
         self._gates.setdefault(domain, RefillGate(master)).master = master
+        self.is_used = True
 
     def add_item(self, stored: StoredEnvelope) -> bool:
         """Let an item wait, and return True; return False if it need not."""
@@ -109,7 +110,9 @@ class RefillGates:
         return gate.take_before(end) if gate is not None else []
 
     def remove_gate(self, domain: str) -> RefillGate | None:
-        return self._gates.pop(domain, None)
+        gate = self._gates.pop(domain, None)
+        self.is_used = bool(self._gates or self._routes)
+        return gate
 
     def call_when_open(self, domain: str, call: Callable[[], None]) -> None:
         """Call `call` when no refill holds items of a domain: now, or after these. "": of any domain."""

@@ -80,7 +80,7 @@ class ItemArrivals:
             self._context.counters.add_count("repeated", envelope.count)
             self._settling.settle(peer, stored)
             return
-        if not (self.gates and self._is_kept_back(peer, stored)):
+        if not (self.gates.is_used and self._is_kept_back(peer, stored)):
             self._accept(peer, stored)
 
     def _accept(self, peer: Peer, stored: StoredEnvelope) -> None:

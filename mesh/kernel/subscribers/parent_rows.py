@@ -103,7 +103,7 @@ class ParentRows:
         return former, first, floor
 
     def review(self, me: bytes, master_of: Callable[[str], str], own: dict[str, Distance]) -> None:
-        """Store what has changed of the routes, and the positions."""
+        """Store the present routes and positions where they differ."""
         for domain, row in list(self.rows.items()):
             found = replace(
                 row,

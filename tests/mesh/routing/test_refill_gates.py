@@ -22,7 +22,7 @@ HOP = b"h" * 16
 def test_of_a_refilled_log_the_items_of_other_peers_are_stray() -> None:
     gates, lacks = RefillGates(), list[bool]()
     gates.set_route("NEWS", RefilledRoute(MASTER, HOP, 9, lambda: bool(lacks)))
-    assert gates and gates.is_stray(item(4), tuple) and gates.is_stray(item(12), tuple)
+    assert gates.is_used and gates.is_stray(item(4), tuple) and gates.is_stray(item(12), tuple)
     assert not gates.is_stray(item(4, source=HOP), tuple)
     assert not gates.is_stray(item(4, master=OTHER), tuple)
     assert not gates.is_stray(item(4, domain="SPORT"), tuple)
@@ -31,7 +31,7 @@ def test_of_a_refilled_log_the_items_of_other_peers_are_stray() -> None:
     lacks.append(True)
     assert not gates.is_stray(item(4), tuple), "the hop may not send it"
     gates.remove_route("NEWS")
-    assert not gates
+    assert not gates.is_used
 
 
 def test_the_route_of_all_other_domains_is_not_that_of_a_named_one() -> None:
@@ -43,9 +43,9 @@ def test_the_route_of_all_other_domains_is_not_that_of_a_named_one() -> None:
 
 def test_the_items_of_a_refilled_domain_wait_whichever_peer_sends_them() -> None:
     gates = RefillGates()
-    assert not gates and not gates.add_item(item(1))
+    assert not gates.is_used and not gates.add_item(item(1))
     gates.close_gate("NEWS", MASTER)
-    assert gates and gates.add_item(item(1))
+    assert gates.is_used and gates.add_item(item(1))
     assert not gates.add_item(item(1, domain="SPORT")), "its route has not changed"
     assert not gates.add_item(item(1, master=OTHER))
     gates.close_gate(ANY_DOMAIN, MASTER)
