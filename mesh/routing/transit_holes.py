@@ -32,6 +32,9 @@ class TransitHoles:
     def __init__(self) -> None:
         self._holes = Bounded[StreamKey, Hole](STREAMS)
 
+    def __bool__(self) -> bool:
+        return len(self._holes) > 0
+
     def open_hole(self, key: StreamKey, last: int) -> None:
         """Record that the number `last` of a stream has expired."""
         hole = self._holes.get(key)

@@ -63,11 +63,11 @@ class TransitReturns:
 
     def returns_entry(self, entry: PendingForward) -> bool:
         """Return whether an entry that its next hop has returned goes back further."""
-        return not entry.is_kept and self._must_return(entry.envelope, entry.askers)
+        return bool(self._holes) and not entry.is_kept and self._must_return(entry.envelope, entry.askers)
 
     def return_arrived(self, envelope: Envelope, origin: Origin) -> bool:
         """Return an arrived envelope to its origin if it has to go back; return whether it had."""
-        if origin.is_local or not self._must_return(envelope, (origin,)):
+        if not self._holes or origin.is_local or not self._must_return(envelope, (origin,)):
             return False
         origin.answer(envelope.stream, self._answer(envelope, envelope.first, envelope.last))
         return True
