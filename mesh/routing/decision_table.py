@@ -28,7 +28,8 @@ class DecisionTable:
     """The decisions on waiting entries, one for each distinct routing question.
 
     `decide(entry)` decides the question of an entry. `rouse(decision)` contacts the nodes of a decision, once
-    for all its entries. `look(entry, decision)` applies a decision to one entry.
+    for all its entries. `look(entry, decision)` applies a decision to one entry. `end_later` is called when
+    `new_turn` has to be called at the end of this turn: work is left, or some of the limit is used.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class DecisionTable:
         decide: Callable[[PendingForward], Decision],
         rouse: Callable[[Decision], None],
         look: Callable[[PendingForward, Decision], None],
+        end_later: Callable[[], None],
     ) -> None:
         self._onward = onward
         self._decide = decide
         self._rouse = rouse
         self._look = look
+        self._end_later = end_later
         self._rulings: dict[Hashable, SharedDecision] = {}
         self._useless = USELESS
         self._doubtful: dict[SharedDecision, None] = {}  # to be decided again, oldest first
@@ -52,7 +55,6 @@ class DecisionTable:
         self._left = LOOKS
         self._is_busy = False
         self.is_open = False  # work is left
-        self.was_open = False  # work was left at the start of this turn
 
     def file(
         self, entry: PendingForward, question: Hashable, decision: Decision, is_final: bool = True
@@ -113,7 +115,9 @@ class DecisionTable:
                 self._doubtful.setdefault(ruling)
         self._more += [entry.serial for entry in also]
         self._held_up.clear()
-        self.is_open = self.was_open = self._is_left
+        self.is_open = self._is_left
+        if self.is_open:
+            self._end_later()
 
     @property
     def _is_left(self) -> bool:
@@ -122,15 +126,18 @@ class DecisionTable:
     def new_turn(self) -> bool:
         """Reset the limit of work for a new turn of the loop, and return whether work is left."""
         self._left = LOOKS
-        self.was_open = self.is_open
         return self.is_open
+
+    def _spend(self, looks: int) -> None:
+        """Count decisions and examinations in the limit of this turn."""
+        self._left -= looks
+        self._end_later()
 
     def takes_look(self) -> bool:
         """Return whether one more decision fits in this turn, and count it if so."""
-        self.was_open = True
         if self._left <= 0:
             return False
-        self._left -= 1
+        self._spend(1)
         return True
 
     def go_on(self) -> None:
@@ -147,7 +154,7 @@ class DecisionTable:
         self.is_open = self._is_left
 
     def _look_at_oldest(self) -> None:
-        self._left -= 1
+        self._spend(1)
         serial = self._oldest()
         self._todo.pop()
         entry = self._onward.entry(serial)
@@ -156,7 +163,7 @@ class DecisionTable:
             self._look(entry, entry.ruling.decision)
 
     def _settle(self, ruling: SharedDecision) -> None:
-        self._left -= 1
+        self._spend(1)
         del self._doubtful[ruling]
         entry = next(iter(ruling.entries.values()), None)
         if entry is None:
@@ -214,7 +221,7 @@ class DecisionTable:
         Open questions of the stream are decided first.
         """
         entries = self._onward.lane(lane)
-        self._left -= len(entries) // GLANCES
+        self._spend(len(entries) // GLANCES)
         self._is_busy = True
         for ruling in {entry.ruling for entry in entries}:
             if ruling in self._doubtful:

@@ -63,7 +63,11 @@ class EntryRouting:
         self.onward = ForwardTable(context.settings.window_bytes, context.settings.window_count)
         self.deciding = RouteDecisions(context, mapping, nodes)
         self.rulings = DecisionTable(
-            self.onward, lambda entry: self.deciding.decide(entry.envelope), self._rouse, self._look_in_turn
+            self.onward,
+            lambda entry: self.deciding.decide(entry.envelope),
+            self._rouse,
+            self._look_in_turn,
+            lambda: context.out.ending.setdefault(self._end_turn),
         )
         self.tailback = OutboundBuffer(
             context,
@@ -158,6 +162,10 @@ class EntryRouting:
         self.deciding.drop_all()
         self.rulings.mark_outdated(self.tailback.unanswered())
         self._continue_review()
+
+    def _end_turn(self) -> None:
+        if self.rulings.new_turn():
+            self._context.clock.wake(self._context.clock.now)
 
     def _continue_review(self) -> None:
         self.rulings.go_on()

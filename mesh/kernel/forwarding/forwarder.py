@@ -238,7 +238,3 @@ class Forwarder(Component):
         self.routing.find_routes()
         self.incoming.decide_held()
         self.routing.tick()
-
-    def flush(self) -> None:
-        if self.rulings.was_open and self.rulings.new_turn():
-            self._context.clock.wake(self._context.clock.now)

@@ -21,7 +21,10 @@ class Court:
     def __init__(self, **way: str) -> None:
         self.way = way
         self.onward = ForwardTable(10**9, 10**6)
-        self.rulings = DecisionTable(self.onward, self.decide, lambda decision: None, self.look)
+        self.rulings = DecisionTable(
+            self.onward, self.decide, lambda decision: None, self.look, self.end_later
+        )
+        self.has_end = False  # the turn has to be ended
         self.decided, self.looked = Counter[str](), list[int]()
         self.published = Counter[bytes]()
 
@@ -48,11 +51,17 @@ class Court:
             entries.append(entry)
         return entries
 
+    def end_later(self) -> None:
+        self.has_end = True
+
     def turn(self) -> int:
         """Run one turn of the loop, and return how many entries it looked at."""
         before = len(self.looked)
         self.rulings.go_on()
-        self.rulings.new_turn()
+        assert self.has_end or not self.rulings.is_open, "the next turn would go on with nothing"
+        if self.has_end:
+            self.has_end = False
+            self.rulings.new_turn()
         return len(self.looked) - before
 
     def left(self, hop: str) -> list[int]:
@@ -89,6 +98,19 @@ def test_trial_18_6_a_turn_is_bounded_and_the_next_goes_on_where_it_was() -> Non
         looks.append(court.turn())
     assert looks == [LOOKS - 1, LOOKS, LOOKS, 35 - 3 * LOOKS + 1]
     assert court.looked == list(range(1, 36))
+
+
+def test_only_a_turn_with_work_has_an_end() -> None:
+    court = Court(A="heron")
+    court.publish("A", 2)
+    assert court.left("heron") == [1, 2] and not court.has_end
+    court.rulings.mark_outdated()
+    assert court.has_end
+    court.turn()
+    court.turn()
+    assert not court.has_end
+    assert all(court.rulings.takes_look() for _ in range(LOOKS)) and court.has_end
+    assert not court.rulings.takes_look()
 
 
 def test_trial_18_6_many_questions_are_not_decided_in_one_turn_either() -> None:
@@ -186,7 +208,7 @@ def test_trial_18_6_what_came_by_another_decision_than_the_others_is_looked_at()
 def test_trial_18_6_rulings_about_nothing_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decision_table, "USELESS", 5)
     court = Court(**{f"k{n}": "heron" for n in range(100)})
-    court.rulings = DecisionTable(court.onward, court.decide, lambda decision: None, court.look)
+    court.rulings = DecisionTable(court.onward, court.decide, lambda decision: None, court.look, lambda: None)
     for n in range(100):
         for entry in court.publish(f"k{n}"):
             court.onward.remove_entry(entry)
