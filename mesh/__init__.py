@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from mesh.features.spaces.client.lock import Leader, Lock
     from mesh.features.spaces.client.map import Entry, Map
     from mesh.features.spaces.client.watch import Change, Watch
+    from mesh.features.transactions.client.database.inbox import DatabaseInbox
     from mesh.features.transactions.client.database.outbox import OutboxSender, outbox
     from mesh.features.transactions.client.database.writing import transaction
     from mesh.features.transactions.client.transaction import Transaction
@@ -96,6 +97,7 @@ _HOMES = {
     "Codec": "mesh.client.codecs",
     "Consumer": "mesh.features.queues.client.consumer",
     "Counter": "mesh.features.spaces.client.counter",
+    "DatabaseInbox": "mesh.features.transactions.client.database.inbox",
     "Deliveries": "mesh.features.queues.client.delivery",
     "Delivery": "mesh.features.queues.client.delivery",
     "Entry": "mesh.features.spaces.client.map",
@@ -157,6 +159,7 @@ __all__ = [
     "CoreFailed",
     "Counter",
     "DataDirRefused",
+    "DatabaseInbox",
     "Deliveries",
     "Delivery",
     "Entry",

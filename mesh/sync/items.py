@@ -8,6 +8,7 @@ from typing import Any, Self
 from mesh.client.message import T
 from mesh.features.queues.client import delivery
 from mesh.features.services.client import request
+from mesh.features.transactions.database.adapter import drive
 from mesh.sync.thread import LoopThread
 
 
@@ -49,12 +50,22 @@ class ThreadDelivery(delivery.Delivery[T]):
         return self._thread
 
     def __enter__(self) -> Self:
+        database = self._at.database
+        if database is not None:  # the user's connection stays in the user's thread
+            self._loop_thread.run(self._settle_unrun, drive(database.begin(self, self._job, self._tries)))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._loop_thread.run(super().__aexit__, kind, error, trace)
+        database, settle = self._at.database, self._at.settle_remaining
+        if database is not None:
+            try:
+                drive(database.end(self._job, is_failed=error is not None))
+            except BaseException as failure:
+                self._loop_thread.run(settle, self._of, failure)
+                raise
+        self._loop_thread.run(settle, self._of, error)
 
 
 class ThreadRequest(request.Request[T]):

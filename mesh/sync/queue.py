@@ -173,6 +173,7 @@ class Queue(Putting):
         prefetch: int = 256,
         lease: float | None = None,
         type: type[T] | None = None,
+        inbox: Any = None,
     ) -> Consumer[T]:
         """Consume messages: `with q.consume() as jobs: for job in jobs: with job: ...`.
 
@@ -185,6 +186,8 @@ class Queue(Putting):
             lease: Seconds that this consumer has to settle a message after beginning it; then another
                 consumer receives the message. Default: until this consumer is lost.
             type: The type of `job.value`, as for `subscribe`.
+            inbox: A connection of a database, a callable that opens one for each job, or a DatabaseInbox.
+                `with job` commits the effects in `job.db` once, also if the job comes again.
 
         Returns:
             The consumer. Entering it registers it.
@@ -202,7 +205,7 @@ class Queue(Putting):
         return Consumer(
             self._client,
             self._thread,
-            self._aio.consume(selector=selector, prefetch=prefetch, lease=lease, type=type),
+            self._aio.consume(selector=selector, prefetch=prefetch, lease=lease, type=type, inbox=inbox),
         )
 
     def get(

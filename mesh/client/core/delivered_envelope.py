@@ -28,7 +28,7 @@ class DeliveredEnvelope:
     """
 
     __slots__ = (
-        "_messages", "batch", "begun", "counts", "node", "opening", "since", "states", "tries", "until",
+        "_messages", "arrived", "batch", "begun", "counts", "node", "opening", "since", "states", "tries", "until",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +48,7 @@ class DeliveredEnvelope:
         self.counts: Sequence[int] = range(first, first + n)
         self.states: bytearray = bytearray(n)
         self.begun: int = 0  # number of places begun
+        self.arrived: float = 0.0  # by the client's clock
         self.since: float = 0.0  # start of the lease, by the client's clock
         self.until: float = 0.0  # end of the lease unless it is extended
         self._messages: Iterator[Message] = iter(self.batch)

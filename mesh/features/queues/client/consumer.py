@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from mesh.client.core.delivered_envelope import ACK, DeliveredEnvelope, Some
+from mesh.client.job_database import JobDatabase
 from mesh.client.message import T
 from mesh.client.oneloop import check_loop
 from mesh.client.reading import ContentReader
@@ -42,10 +43,11 @@ class Consumer(Generic[T]):
         taking: QueueConsumption,
         reader: ContentReader | None,
         once: bool = False,
+        database: JobDatabase | None = None,
     ) -> None:
         self._client = client
         self._shell, self._taking, self._reader = shell, taking, reader
-        self._hands = DeliverySettling(client, shell, taking, once)
+        self._hands = DeliverySettling(client, shell, taking, once, database)
         self._arrived: asyncio.Event = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was entered
 

@@ -10,9 +10,10 @@ from msgspec import UNSET
 
 from mesh.client.arguments import seconds
 from mesh.client.core.delivered_envelope import ACK, SAID, DeliveredEnvelope, Some
+from mesh.client.job_database import JobStart
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.reading import WHATEVER, ContentReader
-from mesh.errors import BadArgument
+from mesh.errors import BadArgument, Closed
 from mesh.features.queues.client.delivery_settling import DeliverySettling
 from mesh.shortening import shown
 from mesh.values import check_text
@@ -20,6 +21,7 @@ from mesh.wire.commands import EXTEND, NACK, REJECT
 from mesh.wire.limits import REASON
 
 LONGEST = 2**32 - 1  # ms, the limit of the wire
+DEAD_INBOX = "dead-inbox"  # reason of a job that may have been done, as its inbox row may be deleted
 
 
 def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
@@ -148,12 +150,53 @@ class Delivery(QueuedMessage[T]):
         """
         await self._at.settle(EXTEND, self._of, milliseconds("seconds", seconds))
 
+    @property
+    def db(self) -> Any:
+        """The connection of `consume(inbox=…)`, in the transaction of this job. Raises: Closed outside."""
+        database = self._at.database
+        found = None if database is None else database.connection(self._job)
+        if found is None:
+            what = "The job has no open transaction of a database."
+            raise Closed(what, hint="Use consume(inbox=…), and job.db inside `async with job:`.")
+        return found
+
+    @property
+    def done_before(self) -> bool:
+        """Whether there is nothing to do: the job was committed before, or was returned or rejected.
+
+        Always False without `consume(inbox=…)`.
+        """
+        database = self._at.database
+        return database is not None and database.is_done(self._job)
+
+    @property
+    def _job(self) -> tuple[DeliveredEnvelope, int]:
+        assert self._queued is not None
+        return self._queued, self._place
+
     async def __aenter__(self) -> Self:
+        database = self._at.database
+        if database is not None:
+            await self._settle_unrun(await database.begin(self, self._job, self._tries))
         return self
+
+    async def _settle_unrun(self, start: JobStart) -> None:
+        """Settle a job that must not run."""
+        if start is JobStart.GIVE_BACK:
+            await self._at.settle(NACK, self._of)
+        elif start is JobStart.REJECT:
+            await self._at.settle(REJECT, self._of, reason=DEAD_INBOX)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        database = self._at.database
+        if database is not None:
+            try:
+                await database.end(self._job, is_failed=error is not None)
+            except BaseException as failure:
+                await self._at.settle_remaining(self._of, failure)
+                raise
         await self._at.settle_remaining(self._of, error)
 
 

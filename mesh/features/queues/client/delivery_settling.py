@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from mesh.client.core.client_context import Promise
 from mesh.client.core.delivered_envelope import ACK, SAID, Some
+from mesh.client.job_database import JobDatabase
 from mesh.client.shell import Shell
 from mesh.errors import LeaseOver, MeshError
 from mesh.features.queues.client.core.queue_consumption import QueueConsumption
@@ -28,18 +29,24 @@ class SettlingClient(Protocol):
 class DeliverySettling:
     """The acks, nacks, rejects and lease extensions of one consumer; it exists as long as the consumer.
 
-    With `once` the consumer leaves after the first ack, nack or reject.
+    With `once` the consumer leaves after the first ack, nack or reject. `database` is that of its jobs.
     """
 
-    __slots__ = ("_client", "_shell", "once", "taking")
+    __slots__ = ("_client", "_shell", "database", "once", "taking")
     taking: QueueConsumption
     once: bool
+    database: JobDatabase | None
 
     def __init__(
-        self, client: SettlingClient, shell: Shell, taking: QueueConsumption, once: bool = False
+        self,
+        client: SettlingClient,
+        shell: Shell,
+        taking: QueueConsumption,
+        once: bool = False,
+        database: JobDatabase | None = None,
     ) -> None:
         self._client, self._shell = client, shell
-        self.taking, self.once = taking, once
+        self.taking, self.once, self.database = taking, once, database
 
     async def settle(
         self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "", is_implicit: bool = False
@@ -91,7 +98,9 @@ class DeliverySettling:
             if (places := [p for p in all_ if queued.states[p] != SAID])
         ]
         if error is None and left:
-            await self.settle(ACK, left, is_implicit=True)
+            # With a database the work is recorded: if the message comes again, it is done before.
+            with suppress(*(() if self.database is None else (LeaseOver,))):
+                await self.settle(ACK, left, is_implicit=True)
         elif left:
             with suppress(MeshError):  # the user's exception matters more
                 self._settle_messages(NACK, left)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.core.calls import ReplyPart
+from mesh.client.job_database import JobDatabase
 from mesh.client.message import T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
@@ -189,6 +190,7 @@ class Queue(Putting):
         prefetch: int = 256,
         lease: float | None = None,
         type: type[T] | None = None,
+        inbox: Any = None,
     ) -> Consumer[T]:
         """Consume messages: `async with q.consume() as jobs: async for job in jobs: async with job: ...`.
 
@@ -201,6 +203,8 @@ class Queue(Putting):
             lease: Seconds that this consumer has to settle a message after beginning it; then another
                 consumer receives the message. Default: until this consumer is lost.
             type: The type of `job.value`, as for `subscribe`.
+            inbox: A connection of a database, a callable that opens one for each job, or a DatabaseInbox.
+                `async with job` commits the effects in `job.db` once, also if the job comes again.
 
         Returns:
             The consumer. Entering it registers it.
@@ -216,7 +220,10 @@ class Queue(Putting):
                         print(job.value)
         """
         credit = whole("prefetch", prefetch, 1, QUEUE_CREDIT)
-        return self._consumer(selector, credit, lease, reader_of(self._client._codec, type))
+        database = None if inbox is None else cast("Any", self._client)._job_database(self._name, inbox)
+        return self._consumer(
+            selector, credit, lease, reader_of(self._client._codec, type), database=database
+        )
 
     def _consumer(
         self,
@@ -225,12 +232,13 @@ class Queue(Putting):
         lease: float | None,
         reader: ContentReader | None,
         once: bool = False,
+        database: JobDatabase | None = None,
     ) -> Consumer[Any]:
         client, core = self._client, self._client._core
         text = "" if selector is None else Selector(selector).text
         ms = 0 if lease is None else milliseconds("lease", lease)
         made = core.queues.new_consumer(core.subscriptions.next_number(), self._to, credit, text, ms)
-        return Consumer(client, client._shell, made, reader, once)
+        return Consumer(client, client._shell, made, reader, once, database)
 
     async def get(
         self, *, timeout: float | None = None, selector: str | None = None, type: type[T] | None = None

@@ -12,6 +12,7 @@ from mesh.client.posting import Posting
 from mesh.errors import BadArgument, Closed, InDoubt, MeshTimeout, TransactionRefused
 from mesh.features.transactions.client.core.commits import OpenCommit
 from mesh.features.transactions.client.database.database_operations import DatabaseOperations
+from mesh.features.transactions.client.database.inbox import QueueInbox
 from mesh.features.transactions.client.operations import Operations, PlannedMessage, delivery_of
 from mesh.features.transactions.wire import ACK, NACK
 from mesh.reserved import check_domain_free
@@ -246,6 +247,10 @@ class Transaction:
 
 class Transacting(Posting):
     """The client's call for transactions."""
+
+    def _job_database(self, queue: str, source: Any) -> QueueInbox:
+        context = self._core.context
+        return QueueInbox(queue, source, lambda: context.now)
 
     def transaction(self, *, timeout: float = TIMEOUT, db: Any = None, order_by: str = "") -> Transaction:
         """Return a transaction: the operations in its block take effect all together, or not at all.

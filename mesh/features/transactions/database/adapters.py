@@ -138,6 +138,15 @@ def adapter_of(connection: Any) -> Adapter:
     )
 
 
+def is_connection(value: Any) -> bool:
+    """Return whether a value is a connection of a supported driver."""
+    try:
+        adapter_of(value)
+    except BadType:
+        return False
+    return True
+
+
 def _is(connection: Any, module: str, *names: str) -> bool:
     """Return whether a connection is of a class of a module, which is imported if there is such an object."""
     found = sys.modules.get(module)

@@ -28,6 +28,7 @@ class ConsumerInbox:
         """Add an envelope, and start its lease."""
         if self._lease and any(delivered.tries):
             self._outdate(delivered)
+        delivered.arrived = now
         delivered.since, delivered.until = now, now + self._lease / 1000 if self._lease else inf
         self.envelopes[delivered] = None
         self.waiting.append(delivered)
