@@ -32,6 +32,7 @@ SECTIONS = {
         "reply": "Serve an address with a command.",
         "send": "Send a message to a client or address.",
         "inbox": "Print messages to a session.",
+        "tx": "Send messages from databases.",
     },
     "Shared values": {"map": "Read and write shared maps.", "counter": "Read shared counters, add to them."},
     "Routing and diagnosis": {
@@ -89,6 +90,7 @@ _OF_FEATURES = {
     "reply": "services.cli.reply",
     "relay": "sites.cli",
     "rule": "rules.cli",
+    "tx": "transactions.cli.tx",
     "map": "spaces.cli.map",
     "counter": "spaces.cli.counter",
     "why": "why.cli",

@@ -28,7 +28,8 @@ class DeliveredEnvelope:
     """
 
     __slots__ = (
-        "_messages", "arrived", "batch", "begun", "counts", "node", "opening", "since", "states", "tries", "until",
+        "_messages", "arrived", "batch", "begun", "counts", "node", "opening", "since", "states", "tries",
+        "until",
     )  # fmt: skip
 
     def __init__(
