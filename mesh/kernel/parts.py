@@ -117,7 +117,7 @@ class Parts(Foundation):
         )
         resumable = ResumeSource(context, disk, self.peers, demand, sessions, calls)
         logs = MasterLogs(context, n, calls, resumable)
-        resuming = self.resuming = Resuming(context, demand, logs, settling.resumed)
+        resuming = self.resuming = Resuming(context, demand, logs, merging, settling.resumed)
         collecting = Collecting(context, n, nodes, questions, inboxes)
         subscribing = self.subscribing = SubscriberFeeds(
             context,

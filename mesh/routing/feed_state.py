@@ -55,6 +55,7 @@ class FeedState:
         self.connected = False
         self.is_held = False  # sends nothing until its first values arrive
         self.history = 1  # initial messages of each topic, at most
+        self.arrival = 0  # mark of `Merging`, if it moved here
         self.gone_since = 0.0
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages

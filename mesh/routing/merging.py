@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 
 from mesh.flow.bounded import Bounded
 from mesh.hops import is_foreign
@@ -16,8 +17,11 @@ from mesh.wire.envelope import ERASED, Envelope
 # these, only numbers already handed on are duplicates.
 # Law 2: a duplicate is settled with its own master when the first copy is settled here. Otherwise a crash of
 # this node and of the first master would lose the message.
+# Law 3: a subscription that moved here misses what was handed on before. It gets that from any master that
+# delivers it later: its former node may have been such a master, and the log of the first one had no reader.
 
 STREAMS = 10_000  # most recently used publisher streams
+MARKS = 8  # arrivals of which a stream knows the first number handed on after them
 
 Masters = tuple[str, ...]
 MergedStream = tuple[bytes, str, Masters]
@@ -40,6 +44,9 @@ class Merging:
         self._masters, self._in_parts = masters, in_parts
         self._seen = Seen()
         self._highest = Bounded[MergedStream, int](STREAMS)  # highest number handed on
+        self._arrivals = 0  # subscriptions that have moved here
+        # By stream: numbers of arrivals, and the first number handed on after each of them.
+        self._after = Bounded[MergedStream, list[tuple[int, int]]](STREAMS)
         # By stream: stored envelopes needed here, each with its duplicates.
         self._open: dict[tuple[bytes, str], dict[StoredEnvelope, list[StoredEnvelope]]] = {}
 
@@ -65,6 +72,28 @@ class Merging:
         for i in news:
             self._raise(streams[rows[i]], numbers[i])
         return None if len(news) == e.count else news
+
+    @property
+    def has_arrivals(self) -> bool:
+        return self._arrivals > 0
+
+    def mark_arrival(self) -> int:
+        """Return the mark of a subscription that moves here now."""
+        self._arrivals += 1
+        return self._arrivals
+
+    def missed_before(self, mark: int, e: Envelope) -> set[int]:
+        """Return the indices of messages that were handed on before the subscription with this mark came."""
+        if is_foreign(e.sender) or e.flags & ERASED:
+            return set()
+        firsts = [self._first_after(mark, stream) if stream else 0 for stream in self._streams(e)]
+        rows = e.rows()
+        return {i for i, number in enumerate(e.number_list(range(e.count))) if number < firsts[rows[i]]}
+
+    def _first_after(self, mark: int, stream: MergedStream) -> float:
+        """Return the first number of a stream that was handed on since an arrival."""
+        found = (number for arrival, number in self._after.get(stream, ()) if arrival >= mark)
+        return next(found, inf)
 
     def _unseen(self, e: Envelope) -> tuple[int, ...] | None:
         """Return the indices of messages whose numbers are new (None: all), and mark these as handed on.
@@ -137,8 +166,14 @@ class Merging:
         return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
 
     def _raise(self, stream: MergedStream | None, number: int) -> None:
-        if stream is not None:
-            self._highest.keep(stream, max(number, self._highest.get(stream, 0)))
+        if stream is None:
+            return
+        before = self._highest.get(stream, 0)
+        self._highest.keep(stream, max(number, before))
+        if self._arrivals and number > before:
+            after = self._after.get(stream, [])
+            if not after or after[-1][0] < self._arrivals:
+                self._after.keep(stream, [*after[1 - MARKS :], (self._arrivals, number)])
 
 
 def _lane(stored: StoredEnvelope) -> tuple[bytes, str]:

@@ -11,10 +11,12 @@ from mesh.kernel.delivery.deliveries import Deliveries
 from mesh.routing.feed import Feed
 from mesh.routing.pacing import ItemsOf
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.sink import Targets
+from mesh.routing.sink import Sink, Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.envelope import SILENT, Envelope
+
+Select = Callable[[Sink, tuple[int, ...] | None], tuple[int, ...]]
 
 # Law 1: an item is sent to no node that it has passed since its master.
 # Law 2: a subscription receives no item that its master had accepted before the subscription began.
@@ -50,8 +52,11 @@ class ItemRelay:
         self.keeps_cache = not is_plain
         self.cache.empty()
 
-    def relay(self, stored: StoredEnvelope) -> None:
-        """Deliver a peer's item to local subscribers, and to peers that receive it through this node."""
+    def relay(self, stored: StoredEnvelope, select: Select | None = None) -> None:
+        """Deliver a peer's item to local subscribers, and to peers that receive it through this node.
+
+        `select` returns which messages of a sink are delivered; `None` = all.
+        """
         envelope = stored.envelope
         targets: Targets = [] if envelope.flags & SILENT else list(self._clients.plan(envelope))
         if stored.position:
@@ -62,6 +67,9 @@ class ItemRelay:
         elif self.keeps_cache:
             self.cache.store_value(envelope, self._context.clock.now)
         targets += self._relay_targets(stored)
+        if select is not None:
+            chosen = ((sink, select(sink, indices)) for sink, indices in targets)
+            targets = [(sink, indices) for sink, indices in chosen if indices]
         stored.owed = len(targets) if stored.position else 0
         self._context.counters.add_count("relayed", envelope.count)
         self._offer([(stored, targets)], ItemsOf(stored.source), lambda: None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from heapq import merge
 
 from msgspec.structs import replace
 
 from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.delivery.item_relay import Select
 from mesh.kernel.delivery.router import Router
 from mesh.kernel.forwarding.dirty_reads import DirtyReads
 from mesh.kernel.peers.neighbours import Neighbours
@@ -17,6 +19,7 @@ from mesh.kernel.subscribers.settling import FeedSettling
 from mesh.mapping.mapping import Mapping
 from mesh.routing.merging import Merging
 from mesh.routing.refill_gates import RefillGates, place_of
+from mesh.routing.sink import Sink
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.wire.envelope import Envelope
@@ -24,7 +27,7 @@ from mesh.wire.limits import HOPS
 
 # Law 1: a repeated item is not relayed again, and is settled once no subscriber here needs its first copy.
 # Law 2: an item that circulates between two relays is settled immediately; else both would wait forever.
-# Law 3: if several masters send an item, only its new messages are relayed.
+# Law 3: if several masters send an item, only its new messages are relayed; see also law 3 of `Merging`.
 # Law 4: of a refilled log, the items of the next hop alone are relayed.
 
 
@@ -208,15 +211,24 @@ class ItemArrivals:
         return by != stored.source
 
     def _merge(self, peer: Peer, stored: StoredEnvelope) -> None:
-        """Relay the part of an item that no other master has sent before."""
+        """Relay the part of an item that no other master has sent before.
+
+        A subscription that moved here also gets what it has missed.
+        """
         merging = self._merging
         news = merging.select_new(stored)
+        missed = self._missed(stored.envelope, news) if news is not None and merging.has_arrivals else {}
+        select = partial(_select, stored.envelope.count, news or (), missed) if missed else None
         if news is not None and not news:
             self._context.counters.add_count("repeated", stored.envelope.count)
-            if stored.position and (self._goes_round(stored) or not merging.waits(stored)):
+            if stored.position and not self._goes_round(stored) and merging.waits(stored):
+                return  # a resumed log has the first copy
+            if select is not None:
+                self._relay(peer, stored, select)
+            elif stored.position:
                 self._settling.settle(peer, stored)
             return
-        if news:
+        if news and select is None:
             piece = stored.envelope.cut(news)
             stored = StoredEnvelope(
                 piece,
@@ -226,14 +238,35 @@ class ItemArrivals:
                 after=stored.after,
                 is_late=stored.is_late,
             )
-        self._relay(peer, stored)
+        self._relay(peer, stored, select)
         if stored.owed:
             merging.remember(stored)
 
-    def _relay(self, peer: Peer, stored: StoredEnvelope) -> None:
-        self._router.relay(stored)
+    def _missed(self, e: Envelope, news: Collection[int]) -> dict[Sink, set[int]]:
+        """Return the repeated messages that subscriptions which moved here have missed."""
+        found = {
+            feed: self._merging.missed_before(feed.arrival, e).difference(news)
+            for feed, _ in self._router.clients.plan(e)
+            if feed.arrival
+        }
+        return {feed: missed for feed, missed in found.items() if missed}
+
+    def _relay(self, peer: Peer, stored: StoredEnvelope, select: Select | None = None) -> None:
+        self._router.relay(stored, select)
         if stored.position and not stored.owed:
             self._settling.settle(peer, stored)
+
+
+def _select(
+    count: int,
+    news: Collection[int],
+    missed: dict[Sink, set[int]],
+    sink: Sink,
+    indices: tuple[int, ...] | None,
+) -> tuple[int, ...]:
+    """Return which of its messages a sink gets: the new ones, and those that it has missed."""
+    also = missed.get(sink, ())
+    return tuple(i for i in (range(count) if indices is None else indices) if i in news or i in also)
 
 
 def _has_all(envelope: Envelope, other: Envelope) -> bool:

@@ -22,6 +22,7 @@ from mesh.kernel.subscribers.master_logs import MasterLogs
 from mesh.kernel.subscribers.pulls import Pulls
 from mesh.kernel.subscribers.session import Session, subscription_of
 from mesh.routing.feed import Feed
+from mesh.routing.merging import Merging
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.commands import Certificate, Query
@@ -57,11 +58,13 @@ class Resuming(Component):
         context: NodeContext,
         demand: InterestSync,
         logs: MasterLogs,
+        merging: Merging,
         resumed: dict[bytes, Callable[[StoredEnvelope], None]],
     ) -> None:
         self._context = context
         self._demand = demand
         self._logs = logs
+        self._merging = merging
         self._pulls = Pulls(context, logs, resumed, self._check_waiting, self._add_masters)
         self._arrivals: dict[bytes, Arrival] = {}  # by stream
         self._waiting: dict[Feed, tuple[float, Callable[[], None]]] = {}  # deadline, in order; what follows
@@ -108,6 +111,7 @@ class Resuming(Component):
             return False
         if was_here and self._context.me.uuid not in arrival.head.former:
             arrival.head.former.append(self._context.me.uuid)
+        feed.arrival = self._merging.mark_arrival()
         self._drop_pulls(feed)
         targets = self._demand.possible_masters(query)
         first = (self._context.me.uuid, *since, *arrival.head.former, *sorted(targets))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.routing.merging import Merging
+from mesh.routing.merging import MARKS, Merging
 from mesh.routing.seen import RANGES, STREAMS, Seen
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Hop
@@ -139,3 +139,27 @@ def test_however_two_masters_take_turns_it_goes_on_once_and_in_order(turns: list
         handed += it.envelope.number_list(range(count) if news is None else news)
         brought[who] += count
     assert handed == list(range(1, max(brought.values()) + 1))
+
+
+def test_a_subscription_that_moved_here_missed_what_was_handed_on_before() -> None:
+    m = merging()
+    m.select_new(stored(1, "k k l"))
+    first = m.mark_arrival()
+    m.select_new(stored(4, "k", master=b"a"))
+    second = m.mark_arrival()
+    m.select_new(stored(5, "alone k"))
+    repeat = envelope("k k l k alone k")
+    assert m.select_new(stored(1, "k k l k alone k", master=b"a")) == (4,)
+    assert m.missed_before(first, repeat) == {0, 1, 2}
+    assert m.missed_before(second, repeat) == {0, 1, 2, 3}
+    assert m.missed_before(m.mark_arrival(), repeat) == {0, 1, 2, 3, 5}
+
+
+def test_after_many_arrivals_a_subscription_may_get_again_what_it_has() -> None:
+    m = merging()
+    marks = []
+    for number in range(1, MARKS + 3):
+        marks.append(m.mark_arrival())
+        m.select_new(stored(number))
+    missed = [m.missed_before(mark, envelope("k " * (MARKS + 2))) for mark in marks]
+    assert missed == [set(range(max(2, n))) for n in range(MARKS + 2)]

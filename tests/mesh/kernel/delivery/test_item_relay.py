@@ -63,6 +63,14 @@ def test_a_subscription_gets_nothing_from_before_its_start(
     assert Stage(floor=floor).relay(position=position) == expected
 
 
+def test_an_item_goes_only_to_those_for_whom_some_of_its_messages_are_selected() -> None:
+    stage = Stage("bilbo", "sam")
+    stored = StoredEnvelope(envelope("k k"), 7, MASTER)
+    stage.items.relay(stored, lambda sink, indices: (1,) if sink.owner == "sam" else ())
+    ((_, ((sam, indices),)),) = stage.deliveries.offer_all.call_args.args[0]
+    assert (sam.owner, indices, stored.owed) == ("sam", (1,), 1)
+
+
 @pytest.mark.parametrize(("position", "owed"), [(0, 0), (7, 3)])
 def test_only_a_stored_item_is_owed(position: int, owed: int) -> None:
     stage = Stage("bilbo", "sam")

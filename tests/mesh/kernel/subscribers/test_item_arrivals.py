@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import replace
 
+from mesh.kernel.delivery.item_relay import Select
 from mesh.kernel.subscribers.item_arrivals import ItemArrivals
 from mesh.kernel.subscribers.settling import FeedSettling
 from mesh.routing.merging import Merging
@@ -34,7 +35,7 @@ class Stage:
             peer.exchange.upstreams = {}
         self.neighbours: Any = Mock(peers={p.node.uuid: p for p in self.peers.values()})
         self.mapping: Any = Mock(has_dirty=False, has_several=False)
-        self.merging, self.copies, self.dirty = Mock(), Mock(), Mock()
+        self.merging, self.copies, self.dirty = Mock(has_arrivals=False), Mock(), Mock()
         self.arrivals = ItemArrivals(
             self.context, self.router, self.neighbours, self.mapping, self.settling, self.merging,
             self.copies, self.dirty, RefillGates(),
@@ -42,10 +43,12 @@ class Stage:
         self.is_owed = is_owed
         self.router.relay.side_effect = self._relay
         self.relayed: list[StoredEnvelope] = []
+        self.selects: list[Select | None] = []
 
-    def _relay(self, stored: StoredEnvelope) -> None:
+    def _relay(self, stored: StoredEnvelope, select: Select | None = None) -> None:
         stored.owed = int(self.is_owed)
         self.relayed.append(stored)
+        self.selects.append(select)
 
     def comes(self, name: str, position: int, after: int = 0, master: bytes = MASTER, route: Any = ()) -> str:
         """Return the outcome of an item of that peer: relayed, settled, or nothing."""
@@ -160,6 +163,32 @@ def test_of_an_item_of_several_masters_only_the_new_messages_are_relayed(
     assert stage.comes("a", 7) == expected
     assert [item.envelope.count for item in stage.relayed] == [count] * bool(count)
     assert stage.merging.remember.called is bool(count), "its repeats wait until it is settled"
+
+
+@pytest.mark.parametrize(
+    ("news", "waits", "expected", "to_moved", "to_others"),
+    [
+        ((), False, "relayed", (0,), ()),
+        ((), True, "", (), ()),  # the first copy is in the log that is resumed
+        ((1,), False, "relayed", (0, 1), (1,)),
+    ],
+)
+def test_subscriptions_that_moved_here_get_what_they_have_missed(
+    news: Any, waits: bool, expected: str, to_moved: Any, to_others: Any
+) -> None:
+    stage, moved, other = Stage(merges=True), Mock(arrival=3), Mock(arrival=0)
+    stage.merging.has_arrivals, stage.merging.waits.return_value = True, waits
+    stage.merging.select_new.return_value = news
+    stage.merging.missed_before.return_value = {0}
+    stage.router.clients.plan.return_value = [(moved, None), (other, None)]
+    assert stage.comes("a", 7) == expected
+    for select in filter(None, stage.selects):
+        assert (select(moved, None), select(other, None)) == (to_moved, to_others)
+        assert select(moved, (1,)) == to_others
+    stage.merging.missed_before.return_value = set()
+    stage.selects.clear()
+    stage.comes("a", 8)
+    assert not any(stage.selects)
 
 
 def test_what_only_a_forgotten_peer_has_brought_is_not_known_any_longer() -> None:
