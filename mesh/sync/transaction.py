@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from mesh.client.content import Content
 from mesh.client.options import PublishOptions, PutOptions, SendOptions
-from mesh.features.transactions.client.transaction import TIMEOUT
+from mesh.features.transactions.client.transaction import TIMEOUT, Committed, TransactionOutcome
 from mesh.sync.connected import Connected
 from mesh.sync.transactions import ThreadTransaction
 from mesh.values import Published
@@ -120,7 +120,7 @@ class Transaction(ThreadTransaction):
 
 
 class Transacting(Connected):
-    """The client's call for transactions."""
+    """The client's calls for transactions."""
 
     def transaction(self, *, timeout: float = TIMEOUT, db: Any = None, order_by: str = "") -> Transaction:
         """Return a transaction: the operations in its block take effect all together, or not at all.
@@ -145,3 +145,22 @@ class Transacting(Connected):
         return Transaction(
             self._client, self._thread, self._aio.transaction(timeout=timeout, db=db, order_by=order_by)
         )
+
+    def outcome(self, tx: Committed, *, timeout: float | None = None) -> TransactionOutcome:
+        """Return the outcome of a transaction after InDoubt: "committed" or "refused".
+
+        A transaction that its node does not know is refused from then on.
+
+        Args:
+            tx: The transaction.
+            timeout: Seconds until InDoubt. Default: the client's timeout.
+
+        Raises:
+            InDoubt: The outcome is not known in time, or expired.
+            Closed: The block has not ended.
+
+        Example:
+            if m.outcome(tx) == "refused": ...
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.outcome(tx, timeout=left()))

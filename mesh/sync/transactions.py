@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Self
 
 from mesh.features.transactions.client import transaction
-from mesh.features.transactions.database.adapter import drive
 from mesh.sync.thread import LoopThread
 
 
@@ -27,16 +26,13 @@ class ThreadTransaction:
         self._thread, self._aio = thread, made
 
     def __enter__(self) -> Self:
-        if self._aio._database is not None:  # the user's connection stays in the user's thread
-            drive(self._aio.__aenter__())
-        else:
-            self._thread.run(self._aio.__aenter__)
+        self._thread.run(self._aio.__aenter__)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._aio._database is not None:
-            drive(self._aio.__aexit__(kind, error, trace))
-        else:
-            self._thread.run(self._aio.__aexit__, kind, error, trace)
+        self._thread.run(self._aio.__aexit__, kind, error, trace)
+
+    async def _outcome(self) -> transaction.TransactionOutcome:
+        return await self._aio._outcome()

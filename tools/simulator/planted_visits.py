@@ -40,7 +40,7 @@ def released_after_one_master() -> list[Patch]:
 
 
 def settles_when_it_learns_of_the_move() -> list[Patch]:
-    leave = Visiting._leave
+    leave = Visiting.leave
 
     def at_once(self: Any, certificate: Any) -> None:
         leave(self, certificate)
@@ -48,7 +48,7 @@ def settles_when_it_learns_of_the_move() -> list[Patch]:
         for master in self._resuming.masters_of(session) if session is not None else ():
             settle_master(session, master, self._context.me.uuid, self._disk)
 
-    return [(Visiting, "_leave", at_once)]
+    return [(Visiting, "leave", at_once)]
 
 
 def names_only_the_last_node() -> list[Patch]:

@@ -54,8 +54,7 @@ class ClientCore:
         wanted: Wanted = ANY_NODE,
     ) -> None:
         self.context = context
-        self._place = (b"", 0)  # uuid and boot of the last node
-        self._node = ("", "")  # its name and site
+        self._place, self._node = (b"", 0), ("", "")  # uuid and boot, name and site of the last node
         self.is_over: bool = False  # closed for good
         self.stream: bytes = key.id
         self.line: NodeConnection = NodeConnection(
@@ -67,17 +66,17 @@ class ClientCore:
         self.publisher: Publisher = Publisher(
             context, key.id, outbox, self.sender.send_envelope, self._refused_later
         )
-        self.commits: ClientCommits = ClientCommits(context, self.line, self.publisher, self.sender)
         self.calls: Calls = Calls(context, self.line, timeout)
-        self.calls.others = self.commits.on_reply
         self.subscriptions: Subscriptions = Subscriptions(context, self.line, self.calls)
         self.requests: Requests = Requests(context)
         self.services: ClientServices = ClientServices(context, self.line, self.calls, key.id)
         self.queues: Takings = Takings(context, self.line, self.calls)
-        self.commits.before_resend = self.queues.return_all
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
         self.visits: ClientVisits = ClientVisits(self.calls, key, self.subscriptions.received)
+        self.commits: ClientCommits = ClientCommits(
+            context, self.publisher, self.sender, self.calls, self.visits, self.queues.return_all
+        )
         self.departing: Departing = Departing(
             context, self.line, self.sender, outbox, self._has_work, self.subscriptions.send_ack
         )
@@ -199,8 +198,8 @@ class ClientCore:
             was, self._place = self._place, place
             if was[0]:
                 self.sender.on_moved()
-            lost = [n for n in self.requests.numbers() if self.publisher.outbox.is_final(SENDS, n)]
-            self.requests.fail_lost(lost)
+            is_final = self.publisher.outbox.is_final
+            self.requests.fail_lost([n for n in self.requests.numbers() if is_final(SENDS, n)])
         elif not self.line.inlet.have:
             # The node may have forgotten this session meanwhile, without notice.
             self.sender.on_moved()
@@ -268,12 +267,11 @@ class ClientCore:
     def _objected(self, refusal: c.Refuse) -> None:
         """Refuse the envelope or transaction that makes the node hang up, once it is known."""
         bad = self.sender.caution.on_hang_up() if refusal.code in UNREADABLE else None
-        text = f"{self.line.home} closed the connection twice because of this"
+        text = f"{self.line.home} closed the connection twice because of this message: {refusal.reason}"
         if isinstance(bad, Envelope):
-            text = f"{text} message: {refusal.reason}"
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
         elif bad is not None:
-            self.commits.refuse(bad, refusal.code, f"{text} transaction: {refusal.reason}")
+            self.commits.refuse(bad, refusal.code, text)
 
     def _waiting(self) -> str:
         """Return a text that counts the messages, calls, subscriptions and other work, or "" for none."""
@@ -295,9 +293,8 @@ class ClientCore:
 
     def _has_work(self, number: int) -> bool:
         """Return whether a call or delivery is open, or a request with a lower number than `number`."""
-        if self.commits or not self.calls.is_idle or any(each < number for each in self.requests.numbers()):
-            return True
-        return not (self.queues.is_idle and self.services.is_idle)
+        is_asking = not self.calls.is_idle or any(each < number for each in self.requests.numbers())
+        return bool(self.commits) or is_asking or not (self.queues.is_idle and self.services.is_idle)
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
         self.context.do(Report("refused-later", f"{message}: {error}"))

@@ -7,7 +7,7 @@ from enum import Enum
 
 from msgspec.structs import replace
 
-from mesh.client.core.cautious_resend import Bundle, CautiousResend, Unit
+from mesh.client.core.cautious_resend import CautiousResend, Unit
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.deadlines import Deadlines
 from mesh.client.core.node_connection import NodeConnection
@@ -35,10 +35,12 @@ class EnvelopeSender:
     """
 
     def __init__(self, context: ClientContext, line: NodeConnection, outbox: Outbox) -> None:
-        self._context, self._line, self._outbox = context, line, outbox
+        self.line: NodeConnection = line
+        self._context, self._outbox = context, outbox
         self.caution: CautiousResend[Unit] = CautiousResend(self._is_answered)
         self.deadlines: Deadlines = Deadlines()
         self.hold: Hold = Hold.NOTHING
+        self.held: dict[str, int] = {}  # by domain: new envelopes from this number on wait
         self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
 
     def on_moved(self) -> None:
@@ -54,13 +56,15 @@ class EnvelopeSender:
         """Send a new envelope, or append it if others must be answered first. `until` as in a Builder."""
         if until:
             self.deadlines.add(envelope.first, until, envelope.low)
+        if self.held and envelope.first >= self.held.get(envelope.domain, envelope.last + 1):
+            return
         if not self.caution.is_on or self.caution.add(envelope):
             self._send(envelope)
 
-    def send_bundle(self, bundle: Bundle) -> None:
-        """Send a new bundle, or append it if others must be answered first."""
-        if not self.caution.is_on or self.caution.add(bundle):
-            self._send(bundle)
+    def send_unit(self, unit: Unit) -> None:
+        """Send an envelope or bundle, or append it if others must be answered first."""
+        if not self.caution.is_on or self.caution.add(unit):
+            self._send(unit)
 
     def resend(self, unanswered: Iterable[Unit]) -> None:
         """Send unanswered envelopes and bundles after a reconnect; while `caution` is on, only the first."""
@@ -84,7 +88,7 @@ class EnvelopeSender:
         if envelope.domain == SENDS:
             self._send_on(envelope)
         else:
-            self._line.send_command(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
+            self.line.send_command(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
 
     def _marked(self, envelope: Envelope) -> Envelope:
         """Return the envelope in a form that this node can read.
@@ -92,12 +96,12 @@ class EnvelopeSender:
         A message is marked as resent if an earlier node or process may have it, and this node has the feature
         DURABLE, or VISITS for a message to a queue.
         """
-        if envelope.flags & NO_RELAY and STAYS not in self._line.words:
+        if envelope.flags & NO_RELAY and STAYS not in self.line.words:
             envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
         domain, elsewhere = envelope.domain, self.elsewhere
         if not elsewhere or envelope.first > elsewhere.get(domain, 0):
             return envelope
-        if (VISITS if domain.startswith(PUTS) else DURABLE) not in self._line.words:
+        if (VISITS if domain.startswith(PUTS) else DURABLE) not in self.line.words:
             return envelope
         return replace(envelope, flags=envelope.flags | RESENT)
 
@@ -105,7 +109,7 @@ class EnvelopeSender:
         """Send an envelope to an address, with the ms until its deadline if it has one."""
         ttl = self.deadlines.ttl(envelope, self._context.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
-        if self._line.send_command(command, (self.deadlines.marked(envelope),)):
+        if self.line.send_command(command, (self.deadlines.marked(envelope),)):
             self.deadlines.record_sent(envelope)
 
     def _is_answered(self, envelope: Unit) -> bool:

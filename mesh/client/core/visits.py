@@ -63,6 +63,11 @@ class ClientVisits:
         return self._here.former
 
     @property
+    def certificate(self) -> c.Certificate | None:
+        """The proof of the last visit in this site, or None without one."""
+        return self._here.certificate
+
+    @property
     def attach(self) -> int:
         """The number of the last visit in this site; 0 without one."""
         certificate = self._here.certificate

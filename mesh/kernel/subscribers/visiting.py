@@ -250,11 +250,12 @@ class Visiting(Component):
             self._context.counters.add_count("forged_visits")
             return
         if standing is Standing.NEWER and certificate.node != self._context.me.uuid:
-            self._leave(certificate)
+            self.leave(certificate)
             self._context.facts.publish_fact(SessionMoved(certificate))
         self._notices.on_moved(peer, command)
 
-    def _leave(self, certificate: Certificate) -> None:
+    def leave(self, certificate: Certificate) -> None:
+        """Hang up on a session that is at another node now, if it was here; keep what this node holds."""
         session = self._clients.sessions.get(certificate.stream)
         if session is None:
             return
@@ -272,7 +273,7 @@ class Visiting(Component):
         """Settle the messages of the masters that the new node names, held for a session that left."""
         ask, certificate = asked.ask, asked.ask.certificate
         check_certificate(self._context, certificate, node)
-        self._leave(certificate)
+        self.leave(certificate)
         session = self._clients.sessions.get(certificate.stream)
         left, dropped = list[bytes](), []
         if session is not None:

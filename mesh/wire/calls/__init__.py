@@ -81,6 +81,7 @@ from mesh.wire.calls.topics import (
     AskWhy,
     EraseMode,
 )
+from mesh.wire.calls.transactions import AskTxOutcome
 
 __all__ = [
     "LONGEST",
@@ -150,6 +151,7 @@ __all__ = [
     "AskState",
     "AskTakers",
     "AskTree",
+    "AskTxOutcome",
     "AskWeights",
     "AskWhere",
     "AskWhy",

@@ -89,6 +89,7 @@ from mesh.wire.replies.topics import (
     TreeRow,
     Values,
 )
+from mesh.wire.replies.transactions import TxOutcome
 from mesh.wire.replies.value import Figures, R, ReplyValue, Source, read_result
 
 __all__ = [
@@ -174,6 +175,7 @@ __all__ = [
     "Takers",
     "Tree",
     "TreeRow",
+    "TxOutcome",
     "Values",
     "ViewRow",
     "WeightsRead",

@@ -9,7 +9,7 @@ from mesh.client.core.accumulator import PutTerms
 from mesh.client.core.builder import Builder
 from mesh.client.core.delivered_envelope import DeliveredEnvelope, as_ranges
 from mesh.errors import BadArgument, LocalError, MessageTooLarge
-from mesh.features.transactions.client.core.commits import DeliveryHolder, HeldDelivery
+from mesh.features.transactions.client.core.open_commit import DeliveryHolder, HeldDelivery
 from mesh.features.transactions.wire import Settled
 from mesh.names import PUTS
 from mesh.wire.envelope import Envelope

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Self, Unpack, cast
+from typing import Any, Literal, Protocol, Self, Unpack, cast
 
 from mesh.client.arguments import seconds
 from mesh.client.content import Content, is_address
 from mesh.client.options import PublishOptions, PutOptions, SendOptions
 from mesh.client.posting import Posting
 from mesh.errors import BadArgument, Closed, InDoubt, MeshTimeout, TransactionRefused
-from mesh.features.transactions.client.core.commits import OpenCommit
+from mesh.features.transactions.client.core.open_commit import OpenCommit
 from mesh.features.transactions.client.database.database_operations import DatabaseOperations
 from mesh.features.transactions.client.database.inbox import QueueInbox
 from mesh.features.transactions.client.operations import Operations, PlannedMessage, delivery_of
@@ -18,6 +18,8 @@ from mesh.features.transactions.wire import ACK, NACK
 from mesh.reserved import check_domain_free
 from mesh.values import Published, message_id
 from mesh.wire.commands import Answer
+
+TransactionOutcome = Literal["committed", "refused"]
 
 TIMEOUT = 30.0  # s
 LONGEST = 2**32 - 1  # ms
@@ -42,6 +44,7 @@ class Transaction:
         self._operations: Operations | None = None  # None: not begun, or over
         self._results: list[Published] | None = None
         self._leaving: list[Any] = []  # consumers that leave when their only job is settled
+        self._handed: tuple[OpenCommit, Operations] | None = None  # from the commit on
 
     @property
     def results(self) -> list[Published]:
@@ -206,38 +209,50 @@ class Transaction:
         if not operations.count:
             self._results = []
             return
-        handed: list[OpenCommit] = []
         try:
-            answers, settled = await self._client._within(self._timeout, self._answered, operations, handed)
+            answers = await self._client._within(self._timeout, self._answered, operations)
         except MeshTimeout as error:
-            if not handed:
+            if self._handed is None:
                 raise
+            self._client._core.commits.give_up(self._handed[0])
             what = f"The transaction was not answered within {self._timeout:g} s: {error.what}"
-            raise InDoubt(what, hint="It may still be committed. Look before repeating it.") from None
+            raise InDoubt(what, hint="Await `m.outcome(tx)`, or look before repeating it.") from None
         except TransactionRefused as error:
             self._leaving.clear()  # the job can be settled again
             _, settled = operations.settles()
             error.operation = operations.operation_of(error.operation, settled)
             raise
         finally:
-            for taking in self._leaving if handed else ():
+            for taking in self._leaving if self._handed is not None else ():
                 self._client._core.queues.end_consumption(taking)
         self._results = [self._published(answers, message) for message in operations.messages]
 
-    async def _answered(
-        self, operations: Operations, handed: list[OpenCommit]
-    ) -> tuple[list[Answer], list[int]]:
+    async def _outcome(self) -> TransactionOutcome:
+        """Return the outcome when it is known. Raises: Closed, InDoubt."""
+        if self._results is None and self._handed is None:
+            raise Closed("The transaction was not committed.", hint="Await the end of its block first.")
+        if self._results is None and self._handed is not None:
+            it, operations = self._handed
+            try:
+                answers = await self._client._core.commits.when_ended(it)
+            except TransactionRefused:
+                return "refused"
+            self._results = [self._published(answers, message) for message in operations.messages]
+        return "committed"
+
+    async def _answered(self, operations: Operations) -> list[Answer]:
         client = self._client
         while not client._now().commits.has_room:
             await client._change()
         core = client._now()
         core.features.check_transactions()
         operations.check_jobs(core.line.handshake.node)
-        settles, settled = operations.settles()
+        settles, _ = operations.settles()
         it = core.commits.hand_over(settles, operations.held(), operations.envelopes(core.stream))
-        handed.append(it)
+        self._handed = it, operations
         client._shell.hurry()
-        return await it.promise, settled
+        answers: list[Answer] = await it.promise
+        return answers
 
     def _published(self, answers: list[Answer], message: PlannedMessage) -> Published:
         answer = answers[message.envelope]
@@ -245,8 +260,14 @@ class Transaction:
         return Published(answer.state, name, answer.matched, answer.text)  # type: ignore[arg-type]
 
 
+class Committed(Protocol):
+    """A transaction whose block has ended, of this client or of a blocking one."""
+
+    async def _outcome(self) -> TransactionOutcome: ...
+
+
 class Transacting(Posting):
-    """The client's call for transactions."""
+    """The client's calls for transactions."""
 
     def _job_database(self, queue: str, source: Any) -> QueueInbox:
         context = self._core.context
@@ -274,3 +295,24 @@ class Transacting(Posting):
         """
         database = None if db is None else DatabaseOperations(db, order_by)
         return Transaction(self, seconds("timeout", timeout), database)
+
+    async def outcome(self, tx: Committed, *, timeout: float | None = None) -> TransactionOutcome:
+        """Return the outcome of a transaction after InDoubt: "committed" or "refused".
+
+        A transaction that its node does not know is refused from then on.
+
+        Args:
+            tx: The transaction.
+            timeout: Seconds until InDoubt. Default: the client's timeout.
+
+        Raises:
+            InDoubt: The outcome is not known in time, or expired.
+            Closed: The block has not ended.
+
+        Example:
+            if await m.outcome(tx) == "refused": ...
+        """
+        try:
+            return await self._within(timeout, tx._outcome)
+        except MeshTimeout as error:
+            raise InDoubt(f"The outcome is not known: {error.what}", hint="Ask again later.") from None

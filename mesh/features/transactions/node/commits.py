@@ -5,11 +5,13 @@
 # Law 2: COMMIT is answered when its outcome is on disk, also if it is a refusal. A repeated one gets the
 #   same answer.
 # Law 3: the numbers of a refused transaction are given up.
-# Law 4: after a repeated COMMIT the final answers of its messages for other nodes are sent again.
+# Law 4: a question for an outcome decides: without one, the transaction is refused from then on. A session
+#   that has left this node for another one commits nothing here.
+# Law 5: after a repeated COMMIT the final answers of its messages for other nodes are sent again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct, field
@@ -49,6 +51,7 @@ class Transaction(Struct, eq=False):
     known: list[int] = field(default_factory=list)  # indices of envelopes whose domains are not refused
     accepted: list[Answer] = field(default_factory=list)  # to the parts of envelopes
     is_repeated: bool = False  # answers to its messages may be lost
+    asked: list[Callable[[Outcome], None]] = field(default_factory=list)  # that await the outcome
 
 
 class Commits(Component):
@@ -101,6 +104,8 @@ class Commits(Component):
         if not is_within_window(number, command.low):
             what = f"transaction {number} is not in the window from {command.low}"
             raise RemoteError(f"{session.name} commits with wrong numbers: {what}", code="OUT_OF_ORDER")
+        if self._context.visits.has_left(stream, self._context.me.uuid):
+            raise RemoteError(f"{session.name} has moved on to another node", code="MOVED")
         refusals = self._publishing.check_together(conn, session, envelopes)
         under_way, low = self._open.get((stream, number)), self._rows.low(stream)
         self._rows.raise_low(stream, command.low)
@@ -121,6 +126,23 @@ class Commits(Component):
                 self._refuse(it, answer.state, answer.text, len(command.settles) + index)
             else:
                 self._run(conn, session, command, it)
+
+    def decide(self, stream: bytes, number: int, low: int, then: Callable[[Outcome], None]) -> None:
+        """Call `then` with the outcome of a transaction when that is on disk; without one, refuse it.
+
+        All transactions below `low` are answered. Raises: LocalError if the outcome is no longer known.
+        """
+        under_way, outcome = self._open.get((stream, number)), self._rows.find(stream, number)
+        if under_way is not None:
+            under_way.asked.append(then)
+        elif outcome is not None:
+            then(outcome)
+        elif not is_within_window(number, low) or is_expired(number, self._rows.low(stream)):
+            raise LocalError("The outcome of the transaction is no longer known.", code="OUTCOME_EXPIRED")
+        else:
+            it = self._open[stream, number] = Transaction(stream, number, low, 0, [], asked=[then])
+            what = f"{self._context.me.name} received the transaction too late: the session has moved."
+            self._store_refusal(it, "MOVED", what, -1)
 
     def _begin(
         self, session: Session, command: Commit, envelopes: list[Envelope], refusals: Mapping[int, Answer]
@@ -199,6 +221,8 @@ class Commits(Component):
         for i in it.known:
             answer = _final_answer(it.envelopes[i], i, it.outcome)
             self._context.counters.accounts.count_answer(it.stream, answer)
+        for then in it.asked:
+            then(it.outcome)
         session = self._sessions.by_stream.get(it.stream)
         if session is not None and session.conn is not None:
             self._send_reply(session.conn, it.request, it.outcome)

@@ -3,94 +3,82 @@
 # Law 1: a transaction gets its numbers when it is handed to the connection. Earlier messages have lower ones.
 # Law 2: after a reconnect to its node, an unanswered COMMIT is repeated byte for byte, after all that was
 #   sent before it, and before all that was sent after it. Its messages are never resent as publishes.
-# Law 3: another node knows nothing of it: its outcome is in doubt, and its numbers are never used again.
+# Law 3: another node knows nothing of it, so that node asks its former node for the outcome. Until then its
+#   messages keep `low` of their domains down.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, cast
+from typing import cast
 
 import msgspec
-from msgspec import Struct
 
+from mesh.client.core.calls import Calls
 from mesh.client.core.cautious_resend import Bundle, Unit
 from mesh.client.core.client_context import ClientContext, Promise
-from mesh.client.core.delivered_envelope import HERE, SAID, Some
+from mesh.client.core.delivered_envelope import HERE, SAID
 from mesh.client.core.envelope_sender import EnvelopeSender
-from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.publisher import Publisher
+from mesh.client.core.visits import ClientVisits
 from mesh.errors import InDoubt, MeshError, RemoteError, TransactionRefused
+from mesh.features.transactions.client.core.doubts import Doubts
+from mesh.features.transactions.client.core.open_commit import (
+    Ended,
+    HeldDelivery,
+    OpenCommit,
+    held_back,
+    in_order,
+    is_held,
+    resolve,
+)
 from mesh.features.transactions.wire import Commit, Settled
-from mesh.wire.commands import Answer, Reply
+from mesh.wire.commands import Answer, Certificate, Reply
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import TRANSACTIONS_OPEN
+from mesh.wire.limits import TRANSACTIONS, TRANSACTIONS_OPEN
 from mesh.wire.packed import PackedEnvelopes
+from mesh.wire.replies import TxOutcome
 
 REQUESTS = 2**40  # added to the number of a transaction, apart from all other requests
 _EnvelopeAnswers = list[tuple[str, int, str]]  # state, matched, text
 
 
-class DeliveryHolder(Protocol):
-    """The settlements of one consumer."""
-
-    def hold(self, some: Some) -> None:
-        """Keep messages that a transaction settles, so that they are listed after a reconnect."""
-
-    def release(self, some: Some) -> None:
-        """Keep messages no longer, as their transaction is answered."""
-
-
-HeldDelivery = tuple[DeliveryHolder, Some]
-
-
-class OpenCommit(Struct, eq=False):
-    """A transaction without an answer. The promise resolves with the answer to each envelope."""
-
-    owner: ClientCommits
-    number: int
-    settles: tuple[Settled, ...]
-    held: Sequence[HeldDelivery]  # settled by it
-    envelopes: list[Envelope]
-    before: dict[str, int]  # by domain: the numbers below were used before
-    node: bytes  # uuid of its node
-    promise: Promise
-    sent_on: int = 0  # the connection on which it was sent last
-
-    @property
-    def is_answered(self) -> bool:
-        return not self.owner.is_open(self.number)
-
-    def send(self) -> None:
-        self.owner.send(self)
-
-
 class ClientCommits:
-    """The transactions of one session."""
+    """The transactions of one session.
+
+    `before_resend()` makes the deliveries known to the node.
+    """
 
     def __init__(
-        self, context: ClientContext, line: NodeConnection, publisher: Publisher, sender: EnvelopeSender
+        self,
+        context: ClientContext,
+        publisher: Publisher,
+        sender: EnvelopeSender,
+        calls: Calls,
+        visits: ClientVisits,
+        before_resend: Callable[[], None],
     ) -> None:
-        self._context, self._line, self._outbox = context, line, publisher.outbox
-        self._publisher, self._sender = publisher, sender
+        self._context, self._line, self._outbox = context, sender.line, publisher.outbox
+        self._before_resend = before_resend
+        calls.others = self.on_reply
+        self._publisher, self._sender, self._visits = publisher, sender, visits
         self._open: dict[int, OpenCommit] = {}  # by number, in order
         self._count = 0
+        self._doubts = Doubts(context, calls, self._on_outcome)
         self.closed: MeshError | None = None
-        self.before_resend: Callable[[], None] = lambda: None  # makes the deliveries known to the node
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def is_open(self, number: int) -> bool:
-        return number in self._open
-
     @property
     def has_room(self) -> bool:
         """True if another transaction may be handed over."""
-        return self._outbox.open and self._count + 1 < self._low + TRANSACTIONS_OPEN
+        low = self._low(self._line.handshake.node)
+        return self._outbox.open and self._count + 1 < low + TRANSACTIONS_OPEN
 
-    @property
-    def _low(self) -> int:
-        return next(iter(self._open), self._count + 1)
+    def _low(self, node: bytes) -> int:
+        """Return the number below which all transactions at the node are answered."""
+        ours = (number for number, it in self._open.items() if it.node in (node, b""))
+        return next(ours, self._count + 1)
 
     def hand_over(
         self, settles: Sequence[Settled], held: Sequence[HeldDelivery], envelopes: Iterable[Envelope]
@@ -102,21 +90,25 @@ class ClientCommits:
         before = self._outbox.marks()
         numbered = [self._outbox.add(envelope) for envelope in envelopes]
         self._count += 1
-        node, promise = self._line.handshake.node, self._context.promise()
-        it = OpenCommit(self, self._count, tuple(settles), held, numbered, before, node, promise)
+        it = OpenCommit(self._count, tuple(settles), held, numbered, before, self._send)
+        it.node, it.site = self._line.handshake.node, self._line.handshake.site
+        it.promises.append(self._context.promise())
         self._open[it.number] = it
         for holder, (delivered, places) in held:
             for place in places:
                 delivered.states[place] = SAID
             holder.hold((delivered, places))
-        self._sender.send_bundle(it)
+        if self._sender.held:
+            self._sender.held = held_back(self._open.values())
+        if not is_held(it, self._sender.held):
+            self._sender.send_unit(it)
         return it
 
-    def send(self, it: OpenCommit) -> None:
+    def _send(self, it: OpenCommit) -> None:
         if not self._line.is_up or it.sent_on == self._line.key:
             return
-        packed = PackedEnvelopes(it.envelopes)
-        command = Commit(REQUESTS + it.number, it.number, self._low, settles=it.settles, sizes=packed.sizes)
+        packed, low = PackedEnvelopes(it.envelopes), self._low(it.node)
+        command = Commit(REQUESTS + it.number, it.number, low, settles=it.settles, sizes=packed.sizes)
         envelopes = cast("tuple[Envelope, ...]", (packed,) if it.envelopes else ())
         if self._line.send_command(command, envelopes):
             it.sent_on = self._line.key
@@ -124,26 +116,37 @@ class ClientCommits:
     # --- reconnects -------------------------------------------------------------------------------------
 
     def on_welcome(self) -> None:
-        """Give up the transactions of another node, whose outcome this node does not know."""
-        here = self._line.handshake.node
-        for it in [it for it in self._open.values() if it.node not in (here, b"")]:
-            text = "The session moved to another node before the transaction was answered."
-            error = InDoubt(text, hint="Its operations may have happened. Look before repeating them.")
-            self._end(it, [_refusal(e, error) for e in it.envelopes], error, is_settled=True)
-        for it in self._open.values():
-            it.node = here
+        """Ask for the outcomes of transactions that were sent to other nodes."""
+        here, site = self._line.handshake.node, self._line.handshake.site
+        self._doubts.drop_questions()
+        for it in list(self._open.values()):
+            if not it.sent_on:
+                it.node, it.site = here, site
+            it.is_doubtful |= it.node != here
+            if it.is_doubtful and (it.site != site or self._certificate is None):
+                self._on_outcome(it, None)
+        self._sender.held = held_back(self._open.values())
+        for it in list(self._open.values()):
+            if it.is_doubtful and self._certificate is not None:
+                self._doubts.ask(it, self._certificate, self._low(it.node))
+
+    @property
+    def _certificate(self) -> Certificate | None:
+        """The proof that the session is at this node, or `None` if it has not moved here."""
+        certificate = self._visits.certificate
+        is_here = certificate is not None and certificate.node == self._line.handshake.node
+        return certificate if is_here and TRANSACTIONS in self._line.words else None
 
     def resend_all(self) -> None:
         """Send everything that is unanswered after a reconnect, in the order in which it was first sent."""
         if not self._open:
             self._sender.resend(self.plain())
             return
-        self.before_resend()
-        units, left = list[Unit](), list(self.plain())
-        for it in self._open.values():
-            units += [*(e for e in left if e.first < it.before.get(e.domain, 1)), it]
-            left = [e for e in left if e.first >= it.before.get(e.domain, 1)]
-        self._sender.resend([*units, *left])
+        self._before_resend()
+        self._sender.resend([unit for unit in self._units() if not is_held(unit, self._sender.held)])
+
+    def _units(self) -> list[Unit]:
+        return in_order((it for it in self._open.values() if not it.is_doubtful), self.plain())
 
     def plain(self) -> Iterable[Envelope]:
         """Return the envelopes without a final answer that are not part of an unanswered transaction."""
@@ -152,54 +155,85 @@ class ClientCommits:
         ours = {(e.domain, e.first) for it in self._open.values() for e in it.envelopes}
         return [e for e in self._outbox.resend() if (e.domain, e.first) not in ours]
 
+    # --- doubt ------------------------------------------------------------------------------------------
+
+    def give_up(self, it: OpenCommit) -> None:
+        """Let later messages go first, as the call has failed with InDoubt; still ask for the outcome."""
+        it.is_awaited = False
+        self._release()
+
+    def when_ended(self, it: OpenCommit) -> Promise:
+        """Return another promise for the answers of a transaction."""
+        promise = self._context.promise()
+        it.promises.append(promise)
+        if it.ended is not None:
+            resolve(promise, it.ended)
+        return promise
+
+    def _release(self) -> None:
+        """Send what waited for an outcome, and does not any more."""
+        before, self._sender.held = self._sender.held, held_back(self._open.values())
+        if before != self._sender.held:
+            for unit in self._units():
+                if is_held(unit, before) and not is_held(unit, self._sender.held):
+                    self._sender.send_unit(unit)
+
+    def _on_outcome(self, it: OpenCommit, found: TxOutcome | None) -> None:
+        """End a transaction by what its node has answered, or nobody knows."""
+        if found is not None and found.code:
+            self._refuse(it, found.code, found.text, found.index)
+        elif found is not None and len(found.answers) == len(it.envelopes):
+            self._end(it, _answers(it, found.answers), is_settled=True)
+        else:
+            text = "The session moved to another node, which does not know whether the transaction happened."
+            error = InDoubt(text, hint="Look for its effects before you repeat it.")
+            self._end(it, error, is_settled=True)
+
     # --- answers ----------------------------------------------------------------------------------------
 
     def on_reply(self, reply: Reply) -> None:
         """Handle the answer to a COMMIT. Raises: RemoteError for a bad one."""
         it = self._open.get(reply.request - REQUESTS)
-        if it is None:
+        if it is None or it.is_doubtful:
             return
         if reply.code:
-            text = reply.text.removesuffix(f" [{reply.code}]")
-            error = TransactionRefused(text, code=reply.code)
-            error.operation = reply.value if isinstance(reply.value, int) else -1
-            self._end(it, [_refusal(e, error) for e in it.envelopes], error, is_settled=False)
+            index = reply.value if isinstance(reply.value, int) else -1
+            self._refuse(it, reply.code, reply.text, index)
         else:
-            self._end(it, _read_answers(it, reply.value), None, is_settled=True)
+            self._end(it, _read_answers(it, reply.value), is_settled=True)
 
     def refuse(self, bundle: Bundle, code: str, text: str) -> None:
         """Refuse a transaction, as the node hangs up because of it."""
         it = next(each for each in self._open.values() if each is bundle)
-        error = TransactionRefused(text, code=code)
-        self._end(it, [_refusal(e, error) for e in it.envelopes], error, is_settled=False)
+        self._refuse(it, code, text, -1)
 
-    def _end(self, it: OpenCommit, answers: list[Answer], error: MeshError | None, is_settled: bool) -> None:
+    def _refuse(self, it: OpenCommit, code: str, text: str, index: int) -> None:
+        error = TransactionRefused(text.removesuffix(f" [{code}]"), code=code)
+        error.operation = index
+        self._end(it, error, is_settled=False)
+
+    def _end(self, it: OpenCommit, ended: Ended, is_settled: bool) -> None:
         del self._open[it.number]
-        if self._sender.caution.is_on:
-            self._sender.send_next()
         for holder, (delivered, places) in it.held:
             for place in () if is_settled else places:
                 delivered.states[place] = HERE
             holder.release((delivered, places))
+        answers = [_refusal(e, ended) for e in it.envelopes] if isinstance(ended, MeshError) else ended
         for answer in answers:
             self._publisher.verdicts.record_reported(answer)
             self._publisher.on_answer(answer)
-        if it.promise.done():
-            return
-        if error is None:
-            it.promise.set_result(answers)
-        else:
-            it.promise.set_exception(error)
+        it.end(ended)
+        self._release()
+        if self._sender.caution.is_on:
+            self._sender.send_next()
 
     def close(self, error: MeshError) -> None:
         """Fail all transactions, whose outcome is in doubt, because the client is closed."""
         self.closed = error
         for it in list(self._open.values()):
             text = "The client was closed before the transaction was answered."
-            doubt = InDoubt(text, hint="Its operations may have happened. Look before repeating them.")
             del self._open[it.number]
-            if not it.promise.done():
-                it.promise.set_exception(doubt)
+            it.end(InDoubt(text, hint="Look for its effects before you repeat it."))
 
 
 def _refusal(e: Envelope, error: MeshError) -> Answer:
@@ -214,5 +248,9 @@ def _read_answers(it: OpenCommit, value: object) -> list[Answer]:
     if len(found) != len(it.envelopes):
         what = f"a transaction with {len(it.envelopes)} envelopes has {len(found)} answers"
         raise RemoteError(what, code="MALFORMED")
+    return _answers(it, found)
+
+
+def _answers(it: OpenCommit, found: _EnvelopeAnswers) -> list[Answer]:
     pairs: Iterable[tuple[Envelope, tuple[str, int, str]]] = zip(it.envelopes, found, strict=True)
     return [Answer(e.domain, e.first, e.last, *each) for e, each in pairs]

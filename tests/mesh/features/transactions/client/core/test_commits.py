@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from mesh.client.core.delivered_envelope import HERE, SAID, DeliveredEnvelope, Some
 from mesh.errors import Closed, InDoubt, TransactionRefused
-from mesh.features.transactions.client.core.commits import REQUESTS, OpenCommit
+from mesh.features.transactions.client.core.commits import REQUESTS
+from mesh.features.transactions.client.core.open_commit import OpenCommit
 from mesh.features.transactions.wire import ACK, Commit, Settled
 from mesh.wire import commands as c
-from mesh.wire.envelope import PERSISTENT, Envelope
-from mesh.wire.limits import TRANSACTIONS_OPEN
+from mesh.wire.envelope import PERSISTENT, RESENT, Envelope
+from mesh.wire.limits import DURABLE, TRANSACTIONS, TRANSACTIONS_OPEN, VISITS
 from mesh.wire.packed import PackedEnvelopes
 from tests.mesh.client.core.benches import KEY, CoreBench, result
 from tools.costing.wire import WELCOME
@@ -213,3 +214,32 @@ def test_a_commit_that_makes_the_node_hang_up_is_refused_and_the_others_proceed(
     assert it.order() == ["p b2"]
     it.hear(c.Answers((c.Answer("b", 2, 2),)))
     assert it.core.publisher.is_quiet and not it.core.commits
+
+
+def test_while_in_doubt_its_domains_wait_and_their_low_stays_down() -> None:
+    it = Bench()
+    found = it.commit("a")
+    it.core.on_disconnected(it.context.now, it.core.line.key)
+    it.wait()
+    it.done.clear()
+    words = (*WELCOME.speaks, VISITS, TRANSACTIONS, DURABLE)
+    it.connect(replace(WELCOME, node=replace(WELCOME.node, uuid=b"o" * 16, name="stork"), speaks=words))
+    (asked,) = [each for each in it.sent() if isinstance(each, c.Call) and each.verb == "tx_outcome"]
+    assert (asked.arguments["target"], asked.arguments["count"]) == (WELCOME.node.uuid, 1)
+    it.publish("a")
+    it.publish("b")
+    after = it.commit("a", "c")
+    it.publish("c")
+    assert it.order() == ["p b1"]
+    it.hear(c.Reply(asked.request, code="NODE_AWAY", text="away"))
+    it.wait(1.0)
+    again = [each for each in it.sent() if isinstance(each, c.Call) and each.verb == "tx_outcome"][-1]
+    assert again.request != asked.request
+    value = {"outcome": "committed", "answers": [["FORWARD_WARNING", 0, "waits"]]}
+    it.hear(c.Reply(again.request, value))
+    assert [each.state for each in result(found.promise)] == ["FORWARD_WARNING"]
+    assert it.order() == ["p b1", "p a1", "p a2", "c2 a3 c1", "p c2"]
+    sent = [e for each in it.done for e in getattr(each, "envelopes", ()) if getattr(e, "domain", "") == "a"]
+    assert [(e.first, e.low, bool(e.flags & RESENT)) for e in sent] == [(1, 1, True), (2, 1, False)]
+    it.answer(after, [["OK", 1, ""], ["OK", 1, ""]])
+    assert len(result(after.promise)) == 2
