@@ -196,8 +196,9 @@ TABLE: Mapping[str, MetricRow] = {
     "queue_moves_refused": _counter("queues_moves_refused", "Messages of queues that another node refused"),
     "transactions": _counter("transactions", "Transactions of clients, by outcome", outcome="committed"),
     "transactions_refused": _counter("transactions", outcome="refused"),
+    "transactions_prepared": _gauge("transactions_prepared", "Transactions without a decision"),
     "transactions_finishing": _gauge(
-        "transactions_finishing", "Decided transactions that wait for space in a store of the node"
+        "transactions_finishing", "Decided transactions that wait for disk space"
     ),
     "drain_step": _gauge(
         "drain_step", "Step of a drain with clients: 0 none, 3 clients leave, 7 the node may be stopped"

@@ -66,6 +66,8 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "space_read": (r.SpaceRows,),
     "spaces": (r.SpaceList,),
     "space_declare": (r.SpaceList,),
+    "tx_ls": (r.TransactionRows,),
+    "tx_decide": (r.Decided,),
 }
 TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "get": (r.Values,),
@@ -101,6 +103,8 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "space_write": (r.SpaceWritten,),
     "space_read": (r.SpaceRows,),
     "space_declare": (r.SpaceList,),
+    "tx_ls": (r.TransactionRows,),
+    "tx_decide": (r.Decided,),
     "space_claim": (r.SpaceClaimed,),
     "space_beat": (r.SpaceBeaten,),
     "lock_ask": (r.LockAnswer,),

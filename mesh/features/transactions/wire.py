@@ -11,6 +11,7 @@ from msgspec import Meta
 from mesh.discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.names import LONGEST_QUEUE
+from mesh.wire.calls.prepared import XID
 from mesh.wire.command import Checks, Command, command
 from mesh.wire.counts import check_ranges
 from mesh.wire.envelope import Envelope
@@ -18,7 +19,7 @@ from mesh.wire.header import U32, FromOne
 from mesh.wire.limits import FRAME, TRANSACTION_ENVELOPES, TRANSACTION_OPERATIONS, TRANSACTIONS
 
 ACK, NACK = 0, 1
-COMMIT = "commit"  # the phase
+COMMIT, PREPARE = "commit", "prepare"  # phases
 
 
 class Settled(msgspec.Struct, frozen=True, array_like=True):
@@ -64,9 +65,10 @@ class Commit(Command, frozen=True, tag=54):
         request: Number of the request.
         count: Number of the transaction: 1, 2, 3, … in its session.
         low: All transactions of the session below this number are answered.
-        phase: `"commit"`.
+        phase: `"commit"`; `"prepare"`: the decision follows in a CALL.
         settles: Deliveries that it settles.
         sizes: Bytes of the body of each envelope.
+        name: For `"prepare"`: the client's name for the transaction.
     """
 
     word: ClassVar[str] = TRANSACTIONS
@@ -80,6 +82,7 @@ class Commit(Command, frozen=True, tag=54):
     phase: str = COMMIT
     settles: tuple[Settled, ...] = ()
     sizes: Annotated[tuple[U32, ...], Meta(max_length=TRANSACTION_ENVELOPES)] = ()
+    name: Annotated[str, Meta(max_length=XID)] = ""
 
     def packed_sizes(self) -> Sequence[int]:
         return self.sizes

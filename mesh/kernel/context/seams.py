@@ -73,8 +73,8 @@ class JointSettlements(Protocol):
     def land(self) -> None:
         """Let the settlements take effect, as they are stored."""
 
-    def give_back(self) -> None:
-        """Return the deliveries to their consumers, as the transaction is refused."""
+    def give_back(self, to_consumers: bool = True) -> None:
+        """Return the deliveries to their consumers, or to any consumer, as the transaction is refused."""
 
 
 class JointSettling(Protocol):
@@ -82,6 +82,17 @@ class JointSettling(Protocol):
 
     def plan_settlements(self, session: Any) -> JointSettlements:
         """Return the settlements of a new transaction of a session, without any yet."""
+
+    def hold_restored(
+        self, transaction: bytes, queue: str, stream: bytes, runs: Sequence[tuple[int, int]]
+    ) -> None:
+        """Hold messages that the store still has for a transaction, before the node restores them."""
+
+    def restored_settlements(self, transaction: bytes) -> JointSettlements:
+        """Return the settlements of a transaction of an earlier process, without any yet."""
+
+    def keep_queue(self, name: str, sign: int) -> None:
+        """Count a prepared transaction (+1), or no longer (-1), for whose puts a queue must stay."""
 
     def check_put(self, envelope: Envelope) -> None:
         """Raise LocalError if earlier messages of the stream are held back, which a put must not overtake."""

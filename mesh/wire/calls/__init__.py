@@ -36,6 +36,7 @@ from mesh.wire.calls.nodes import (
     AskTakers,
     AskWeights,
 )
+from mesh.wire.calls.prepared import AskDecision, AskTransactions
 from mesh.wire.calls.queues import (
     AskDurable,
     AskDurableRemove,
@@ -95,6 +96,7 @@ __all__ = [
     "AskBackup",
     "AskClients",
     "AskCollect",
+    "AskDecision",
     "AskDialBack",
     "AskDown",
     "AskDrain",
@@ -150,6 +152,7 @@ __all__ = [
     "AskSpaces",
     "AskState",
     "AskTakers",
+    "AskTransactions",
     "AskTree",
     "AskTxOutcome",
     "AskWeights",

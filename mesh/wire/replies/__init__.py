@@ -13,6 +13,7 @@ from mesh.wire.replies.nodes import (
     PeerRows,
     Process,
 )
+from mesh.wire.replies.prepared import Decided, TransactionRow, TransactionRows
 from mesh.wire.replies.queues import (
     DeliveriesHeld,
     Drain,
@@ -100,6 +101,7 @@ __all__ = [
     "ClientRows",
     "ClientValues",
     "Collected",
+    "Decided",
     "DeliveriesHeld",
     "Depth",
     "DialedBack",
@@ -173,6 +175,8 @@ __all__ = [
     "Step",
     "Steps",
     "Takers",
+    "TransactionRow",
+    "TransactionRows",
     "Tree",
     "TreeRow",
     "TxOutcome",

@@ -21,7 +21,7 @@ from mesh.wire.header import FromOne
 KEPT = 24 * 3600 * 10**9  # ns
 MOST = 1_000_000
 WARNING = "FORWARD_WARNING"
-OUTCOME, LOW = b"\0", b"\1"  # first byte of a key in the table `done`
+OUTCOME, LOW, DECISION = b"\0", b"\1", b"\2"  # first byte of a key in the table `done`
 STREAM = 16  # bytes
 
 StoredRow = tuple[str, bytes]  # store, key

@@ -15,14 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mesh.errors import LocalError, MeshError, RemoteError
-from mesh.features.transactions.model.outcomes import WARNING, Outcome
+from mesh.features.transactions.model.outcomes import WARNING, EnvelopeOutcome, Outcome
+from mesh.features.transactions.model.prepared import PreparedRow
 from mesh.features.transactions.model.rules import Verdict, commit_verdict, is_expired, is_within_window
 from mesh.features.transactions.node.outcome_rows import OutcomeRows
 from mesh.features.transactions.node.planning import Impossible, Planned, Planning
+from mesh.features.transactions.node.prepared import PreparedTransactions
 from mesh.features.transactions.node.several_stores import SeveralStores
-from mesh.features.transactions.wire import COMMIT, Commit
+from mesh.features.transactions.wire import COMMIT, PREPARE, Commit
 from mesh.kernel.context.component import Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import ONLY_READS, Conn
 from mesh.kernel.context.disks import Disks
@@ -66,13 +69,15 @@ class Commits(Component):
         planning: Planning,
         rows: OutcomeRows,
         sessions: Sessions,
+        several: SeveralStores,
+        prepared: PreparedTransactions,
     ) -> None:
         self._context, self._disks = context, disks
         self._publishing, self._joint = publishing, joint
         self._planning, self._rows, self._sessions = planning, rows, sessions
         self._open: dict[TransactionKey, Transaction] = {}
         self._committed = self._refused = 0
-        self._several = SeveralStores(disks, joint)
+        self._several, self._prepared = several, prepared
 
     def features(self) -> Sequence[str]:
         return (TRANSACTIONS,)
@@ -99,7 +104,7 @@ class Commits(Component):
         if under_way is None and self._publishing.held.defer(conn, session.stream, again, envelopes):
             return
         stream, number = session.stream, command.count
-        if command.phase != COMMIT:
+        if command.phase not in (COMMIT, PREPARE):
             raise RemoteError(f"COMMIT has the unknown phase {command.phase[:20]!r}", code="MALFORMED")
         if not is_within_window(number, command.low):
             what = f"transaction {number} is not in the window from {command.low}"
@@ -163,7 +168,35 @@ class Commits(Component):
         except Impossible as reason:
             self._refuse(it, reason.error.code, str(reason.error), reason.index)
             return
-        self._store(it, planned)
+        if command.phase == PREPARE:
+            self._prepare(conn, session, command, it, planned)
+        else:
+            self._store(it, planned)
+
+    def _prepare(
+        self, conn: Conn, session: Session, command: Commit, it: Transaction, planned: Planned
+    ) -> None:
+        """Store a transaction whose decision follows, and answer when it is on disk."""
+        now, named = self._context.clock.believed, [replace(e, sender=session.text) for e in it.envelopes]
+        packed = tuple((e.header(), e.body) for e in named)
+        row = PreparedRow(conn.user, command.name, now, command.settles, packed)
+        try:
+            self._prepared.check(row)
+        except LocalError as error:
+            self._refuse(it, error.code, str(error), -1)
+            return
+        outcome = Outcome(now, tuple(EnvelopeOutcome() for _ in it.envelopes))
+        it.outcome, it.awaited = outcome, 1
+
+        def landed(error: MeshError | None) -> None:
+            if error is None:
+                self._rows.record(it.stream, it.number, it.low, "", outcome)
+                self._answered(it)
+            else:
+                self._refuse(it, error.code, str(error), -1)
+
+        ops = self._rows.rows(it.stream, it.number, it.low, outcome)
+        self._prepared.prepare((it.stream, it.number), row, planned, ops, landed)
 
     # --- store and land ---------------------------------------------------------------------------------
 

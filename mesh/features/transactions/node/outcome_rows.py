@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mesh.features.transactions.model.outcomes import (
+    DECISION,
     KEPT,
     Outcome,
     Outcomes,
@@ -35,7 +36,8 @@ class OutcomeRows(Component):
 
     def start(self, beginning: Beginning) -> None:
         for store in ("", *beginning.others):
-            damaged = list(self._outcomes.restore(store, beginning.rows(DONE, store)))
+            rows = {key: row for key, row in beginning.rows(DONE, store).items() if key[:1] != DECISION}
+            damaged = list(self._outcomes.restore(store, rows))
             if damaged:
                 what = f"{len(damaged)} outcomes of transactions could not be read, and are deleted"
                 self._context.event("disk", what, level="warning")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mesh.errors import LocalError, MeshError, StoreFull
+from mesh.errors import LocalError, MeshError, QueueFull, StoreFull
 from mesh.features.transactions.model.outcomes import WARNING, EnvelopeOutcome
 from mesh.features.transactions.wire import ACK, Settled
 from mesh.flow.outstanding_deliveries import ranges_of
@@ -53,10 +54,43 @@ class Planning:
     ) -> Planned:
         """Return the plan of a transaction. Acks free capacity for its puts. Raises: Impossible."""
         settlements = self._plan_settlements(session, settles)
+        named = [replace(envelope, sender=session.text) for envelope in envelopes]
+        return self._plan_all(settlements, named, len(settles))
+
+    def plan_decided(
+        self, settlements: JointSettlements | None, envelopes: Sequence[Envelope]
+    ) -> tuple[Planned, list[tuple[Envelope, LocalError]]]:
+        """Return the plan of a prepared transaction, and the envelopes that are refused for good.
+
+        Raises: Impossible if there is no room for it now.
+        """
+        left, refused = list(envelopes), list[tuple[Envelope, LocalError]]()
+        while True:
+            try:
+                return self._plan_all(settlements, left, 0), refused
+            except Impossible as reason:
+                error = reason.error
+                if isinstance(error, StoreFull | QueueFull) or not isinstance(error, LocalError):
+                    raise
+                refused.append((left.pop(reason.index), error))
+
+    def plan_reserved(self, envelopes: Sequence[Envelope]) -> list[PlannedEnvelope]:
+        """Return the puts among the envelopes of a restored transaction, whose capacity is reserved."""
+        parts = list[PlannedEnvelope]()
+        with self._joint.planning() as plan:
+            for envelope in envelopes:
+                if envelope.to.startswith(PUTS):
+                    with suppress(LocalError, StoreFull):
+                        parts.append(plan(envelope, 0))
+        return parts
+
+    def _plan_all(
+        self, settlements: JointSettlements | None, envelopes: Sequence[Envelope], before: int
+    ) -> Planned:
         if settlements is not None:
             settlements.expect(-1)
         try:
-            parts, forwards, answers = self._plan_envelopes(session, envelopes, len(settles))
+            parts, forwards, answers = self._plan_envelopes(envelopes, before)
         finally:
             if settlements is not None:
                 settlements.expect(+1)
@@ -82,7 +116,7 @@ class Planning:
         return planned
 
     def _plan_envelopes(
-        self, session: Session, envelopes: Sequence[Envelope], before: int
+        self, envelopes: Sequence[Envelope], before: int
     ) -> tuple[list[PlannedEnvelope], PlannedForwards, list[EnvelopeOutcome]]:
         parts, forwards, answers = list[PlannedEnvelope](), self._forwards.begin(), list[EnvelopeOutcome]()
         with self._joint.planning() as plan:
@@ -90,9 +124,7 @@ class Planning:
                 matched, warning = 0, ""
                 try:
                     self._check_put(envelope)
-                    for part, stamp, onward in self._routes.split_by_route(
-                        replace(envelope, sender=session.text)
-                    ):
+                    for part, stamp, onward in self._routes.split_by_route(envelope):
                         if onward is not None:
                             warning = forwards.add_part(part, onward)
                         else:

@@ -91,11 +91,14 @@ class HeldSettlements:
                     part.backlog.later.delay_returned(run.queued, first, last, each.delay / 1000, now, wall)
         return part.deliveries.acked - before
 
-    def give_back(self, is_removed: bool) -> None:
-        """Return the deliveries to their consumers, or redeliver those of consumers that have left."""
+    def give_back(self, is_removed: bool, to_consumers: bool = True) -> None:
+        """Return the deliveries to their consumers, or redeliver those of consumers that have left.
+
+        Without `to_consumers`, all are redelivered: the consumers know that they are settled.
+        """
         held, self._held = self._held, []
         for each, run in held:
-            if self._part.takers.get(each.taker.key) is each.taker and not is_removed:
+            if to_consumers and self._part.takers.get(each.taker.key) is each.taker and not is_removed:
                 each.taker.holding.put_back(run)
                 continue
             self._part.deliveries.end_delivery(run)

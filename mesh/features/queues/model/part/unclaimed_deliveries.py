@@ -37,14 +37,20 @@ class UnclaimedDeliveries:
         envelopes = self._envelopes.get(stream, [])
         at = bisect_right(envelopes, number, key=_first) - 1
         while at >= 0 and envelopes[at].envelope.last >= number:
-            left = self._left[envelopes[at]]
-            if number in left:
-                left.remove(number, number)
-                self.messages -= 1
+            if self.claim_of(envelopes[at], number):
                 self.most -= 1
                 return envelopes[at]
             at -= 1
         return None
+
+    def claim_of(self, queued: QueuedEnvelope, number: int) -> bool:
+        """Claim a message of an envelope for a transaction, and return whether it is held back here."""
+        left = self._left.get(queued)
+        if left is None or number not in left:
+            return False
+        left.remove(number, number)
+        self.messages -= 1
+        return True
 
     def rest(self) -> Iterator[tuple[QueuedEnvelope, Runs]]:
         """Yield the unclaimed messages in delivery order, recorded deliveries first."""

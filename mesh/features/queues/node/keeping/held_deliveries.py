@@ -18,10 +18,10 @@ from mesh.features.queues.model.part.held_settlements import (
 from mesh.features.queues.node.keeping.consumer_table import ConsumerTable
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
+from mesh.features.queues.node.keeping.restored_holds import RestoredHolds
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import JointSettling
-from mesh.kernel.subscribers.session import Session
 from mesh.names import PUTS, QUEUE
 from mesh.operations import Put
 from mesh.routing.stored_envelope import StoredEnvelope, nameless
@@ -40,7 +40,27 @@ class HeldDeliveries(Component):
         return {QUEUE: self}
 
     def plan_settlements(self, session: Any) -> QueueSettlements:
-        return QueueSettlements(self._context, self._taking, session)
+        ours: dict[str, tuple[QueueSink, list[QueueConsumer]]] = {}  # by queue
+        for queue, taker in self._taking.consumers_of(session):
+            ours.setdefault(queue.name, (queue, []))[1].append(taker)
+        return QueueSettlements(self._context, ours)
+
+    def hold_restored(
+        self, transaction: bytes, queue: str, stream: bytes, runs: Sequence[tuple[int, int]]
+    ) -> None:
+        holds = self._queues.stores.rows_of(queue).settlements.holds
+        holds.setdefault(queue, RestoredHolds()).add_held(transaction, stream, runs)
+
+    def restored_settlements(self, transaction: bytes) -> QueueSettlements:
+        ours: dict[str, tuple[QueueSink, list[QueueConsumer]]] = {}
+        for queue in self._queues:
+            holds = queue.rows.settlements.holds.get(queue.name)
+            if holds is not None and transaction in holds.takers:
+                ours[queue.name] = queue, [holds.takers[transaction]]
+        return QueueSettlements(self._context, ours)
+
+    def keep_queue(self, name: str, sign: int) -> None:
+        self._queues.stores.rows_of(name).settlements.awaited[name] += sign
 
     def check_put(self, envelope: Envelope) -> None:
         """Raise QueueFull if earlier puts of the stream wait until the queue has room."""
@@ -53,11 +73,9 @@ class HeldDeliveries(Component):
 class QueueSettlements:
     """The settlements of one transaction: see JointSettlements."""
 
-    def __init__(self, context: NodeContext, taking: ConsumerTable, session: Session) -> None:
-        self._context, self._session = context, session
-        self._ours: dict[str, tuple[QueueSink, list[QueueConsumer]]] = {}  # by queue
-        for queue, taker in taking.consumers_of(session):
-            self._ours.setdefault(queue.name, (queue, []))[1].append(taker)
+    def __init__(self, context: NodeContext, ours: dict[str, tuple[QueueSink, list[QueueConsumer]]]) -> None:
+        """Create settlements of deliveries to consumers, which `ours` has by queue."""
+        self._context, self._ours = context, ours
         self._indices: dict[str, OutstandingIndex] = {}
         self._planned: dict[QueueSink, list[HeldSettlement]] = {}
         self._acked: dict[QueueSink, list[tuple[QueuedEnvelope, int]]] = {}
@@ -120,9 +138,9 @@ class QueueSettlements:
             sink.rows.settlements.delete(ops)
         self._held.clear()
 
-    def give_back(self) -> None:
+    def give_back(self, to_consumers: bool = True) -> None:
         for sink, held, _ in self._held:
-            held.give_back(sink.is_removed)
+            held.give_back(sink.is_removed, to_consumers)
             sink.schedule()
         self._held.clear()
 

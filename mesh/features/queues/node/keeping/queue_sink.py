@@ -165,16 +165,17 @@ class QueueSink:
     def add_waiting(self, stored: StoredEnvelope, now: float, is_new: bool = False) -> QueuedEnvelope | None:
         """Add a stored or new envelope, and return it, or `None` if it waits on disk only.
 
-        No consumer from before a restart has messages of a new envelope, though `expects` marks them. If none
-        of its messages is left, or the queue was removed, the envelope is deleted from disk and returned.
+        Consumers from before a restart have no messages of a new envelope, though `expects` marks them. An
+        envelope with no message left, or of a removed queue, is deleted from disk and returned.
         """
         row, part = self.rows.take_state(self.name, stored.position), self.part
+        holds = None if is_new else self.rows.settlements.holds_of(self.name, stored.envelope.stream)
         is_recovering = part.consumers.is_recovering and not is_new
         is_plain = stored.position and not row and not is_recovering and not self.is_removed
-        if is_plain and part.backlog.page_plain(stored):
+        if is_plain and holds is None and part.backlog.page_plain(stored):
             self.schedule()
             return None
-        queued = QueuedEnvelope(stored)
+        queued, is_old = QueuedEnvelope(stored), False
         if row:
             queued.restore_state(row)
         if self.is_removed:
@@ -182,17 +183,18 @@ class QueueSink:
         if not queued.left:
             self.rows.write_state(self.name, queued)
             return queued
-        is_old = False
         if is_recovering and stored.position:
             is_marked, was_given = self.giving.is_marked(queued), queued.given is not None
             is_old = is_marked or was_given
             if is_marked:
                 queued.given = None  # all of it may have been delivered
         self.schedule()
-        if stored.position and not is_old and part.backlog.may_page(queued):
+        if stored.position and not is_old and holds is None and part.backlog.may_page(queued):
             part.backlog.page(queued)
             return None
         part.add(queued, now, self._context.clock.believed, is_old)
+        if holds is not None:
+            holds.take_held(part, queued)
         return queued
 
     def arrive(self, queued: QueuedEnvelope) -> None:

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from mesh.features.queues.model.envelopes.envelope_row import merged_row
+from mesh.features.queues.node.keeping.restored_holds import RestoredHolds
 from mesh.operations import Delete, Put
 from mesh.routing.store_handle import StoreHandle
 
@@ -20,6 +22,13 @@ class SettlementRows:
     def __init__(self, shelf: StoreHandle) -> None:
         self._shelf = shelf
         self._serial = 0
+        self.holds: dict[str, RestoredHolds] = {}  # by queue: for prepared transactions, at the start
+        self.awaited = Counter[str]()  # by queue: prepared transactions with puts
+
+    def holds_of(self, name: str, stream: bytes) -> RestoredHolds | None:
+        """Return the held messages of a queue, unless none of them is of the stream."""
+        holds = self.holds.get(name)
+        return holds if holds is not None and holds.has(stream) else None
 
     def puts(self, name: str, rows: Iterable[tuple[int, bytes]]) -> list[Put]:
         """Return the operations that store `rows`, by the positions of their envelopes."""

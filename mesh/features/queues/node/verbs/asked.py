@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mesh.errors import BadName, LocalError, MeshError
+from mesh.errors import BadName, LocalError, MeshError, QueueInUse
 from mesh.features.queues.model.declared.definition import terms_of
 from mesh.features.queues.node.definitions.declaring import Declaring
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
@@ -81,6 +81,9 @@ class ChangingVerbs(Component):
             what = f"The queue {queue.name!r} belongs to the durable subscription {name!r}."
             hint = f"Remove the subscription: unsubscribe({name!r}), or `mesh unsub {typed(name)}`."
             raise BadName(what, hint=hint)
+        if queue.rows.settlements.awaited[queue.name]:
+            what = f"A prepared transaction puts messages into the queue {queue.name!r}."
+            raise QueueInUse(what, hint="Commit it or roll it back: `mesh tx ls`.")
         if not asked.ask.if_unused:
             self._remove_now(asked, queue)
         elif queue.part.terms.scope == "node":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mesh.features.transactions.wire import ACK, NACK, Commit, Settled
+from mesh.features.transactions.wire import ACK, COMMIT, NACK, PREPARE, Commit, Settled
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.frames import body_frames
@@ -36,18 +36,32 @@ class Clerk(Worker):
         first = self.puts[f"topic {domain}"] = self.puts.get(f"topic {domain}", 0) + 1
         return Envelope(self.stream, domain, first, first, (key,), 1, len(content), content, flags=flags)
 
-    def commits(self, settles: Sequence[Settled] = (), *envelopes: Envelope, count: int = 0) -> int:
-        """Send COMMIT, and return the number of its request."""
+    def commits(
+        self, settles: Sequence[Settled] = (), *envelopes: Envelope, count: int = 0, name: str = ""
+    ) -> int:
+        """Send COMMIT, and return the number of its request; with a `name`, only prepare."""
         self.count = count or self.count + 1
         self._requests += 1
-        packed = PackedEnvelopes(envelopes)
-        command = Commit(self._requests, self.count, self.lowest, settles=tuple(settles), sizes=packed.sizes)
+        packed, phase = PackedEnvelopes(envelopes), PREPARE if name else COMMIT
+        command = Commit(self._requests, self.count, self.lowest, phase, tuple(settles), packed.sizes, name)
         self.say(command, *((packed,) if envelopes else ()))
         return self._requests
 
     def commit(self, settles: Sequence[Settled] = (), *envelopes: Envelope, count: int = 0) -> c.Reply:
         """Commit, and return the reply."""
         return self.reply_to(self.commits(settles, *envelopes, count=count))
+
+    def prepare(self, name: str, settles: Sequence[Settled], *envelopes: Envelope, count: int = 0) -> str:
+        """Prepare a transaction, and return the code of the refusal."""
+        return self.reply_to(self.commits(settles, *envelopes, count=count, name=name)).code
+
+    def decide(self, name: str, do: str) -> str:
+        """Decide a prepared transaction, and return the outcome, or the code of the refusal."""
+        reply = self.ask("tx_decide", name=name, do=do)
+        return reply.code or str(reply.value["outcome"])
+
+    def prepared(self, **more: Any) -> dict[str, Any]:
+        return self.ok(self.ask("tx_ls", **more))
 
     def publish_again(self, envelope: Envelope) -> None:
         """Publish an envelope outside of a transaction."""
