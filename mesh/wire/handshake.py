@@ -140,6 +140,7 @@ class Welcome(Command, frozen=True, tag=3):
         speaks: Features of the node.
         wall: As in HELLO.
         sites: To a client: other sites that it may go to, each with addresses in the order of trial.
+        transaction_bytes: To a client: limit of the bodies of one transaction, in bytes. 0: 8 MiB.
     """
 
     limit: ClassVar[int] = FRAME
@@ -162,6 +163,7 @@ class Welcome(Command, frozen=True, tag=3):
     speaks: tuple[str, ...] = ()
     wall: Natural = 0
     sites: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    transaction_bytes: Natural = 0
 
 
 @command

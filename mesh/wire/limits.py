@@ -68,7 +68,10 @@ SELECTOR = 256  # Characters of a selector.
 HISTORY_MESSAGES = 1000  # Messages in the history of a topic.
 TRANSFERS_OPEN = 1000  # Envelopes of a queue in transit to one node.
 TRANSFERS_BYTES = MIB  # Bytes of their bodies, without the last one.
-TRANSACTION_BYTES = 8 * MIB  # Bytes of the bodies of a transaction.
+TRANSACTION_BYTES = (
+    8 * MIB
+)  # Bytes of the bodies of a transaction: the default of `limits.transaction_bytes`.
+TRANSACTION_BYTES_EVER = 64 * MIB  # The highest value of `limits.transaction_bytes`.
 TRANSACTION_OPERATIONS = 10_000  # Settlements and messages of a transaction.
 TRANSACTION_ENVELOPES = 1000  # Envelopes of a transaction.
 TRANSACTIONS_OPEN = 64  # Transactions of a session without an answer.

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from mesh.errors import RemoteError
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope, decode
-from mesh.wire.limits import FRAME, TRANSACTION_BYTES
+from mesh.wire.limits import FRAME, TRANSACTION_BYTES_EVER
 
 _read_headers = reader(tuple[bytes, ...], FRAME)
 
@@ -37,8 +37,8 @@ def unpack_envelopes(sizes: Sequence[int], frames: Sequence[bytes], max_content:
     if len(headers) != len(sizes) or sum(sizes) != len(body):
         what = f"{len(headers)} headers and {len(body)} bytes follow, not {len(sizes)} and {sum(sizes)}"
         raise RemoteError(f"the envelopes of a command are cut: {what}", code="MALFORMED")
-    if len(body) > TRANSACTION_BYTES:
-        what = f"the bodies of a command have {len(body)} bytes; the limit is {TRANSACTION_BYTES}"
+    if len(body) > TRANSACTION_BYTES_EVER:
+        what = f"the bodies of a command have {len(body)} bytes; the limit is {TRANSACTION_BYTES_EVER}"
         raise RemoteError(what, code="TOO_LARGE")
     ends = [*accumulate(sizes, initial=0)]
     bodies = (body[start:end] for start, end in pairwise(ends))

@@ -164,7 +164,7 @@ class ClientCore:
         self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
         self._move_session(welcome)
-        self.commits.on_welcome()
+        self.commits.on_welcome(welcome.transaction_bytes)
         self.subscriptions.resubscribe(is_new, welcome.window, self.visits.is_moving)
         self.watches.rewatch_all()
         self.commits.resend_all()

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from mesh.discovery.state import Natural
 from mesh.errors import RemoteError
+from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.names import LONGEST_QUEUE
 from mesh.wire.calls.prepared import XID
 from mesh.wire.command import Checks, Command, command
@@ -49,7 +50,7 @@ def _check_settles(settles: Sequence[Settled]) -> None:
     most = 0
     for each in settles:
         check_ranges(each.numbers)
-        most += sum(b - a + 1 for a, b in zip(each.numbers[::2], each.numbers[1::2], strict=True))
+        most += sum(b - a + 1 for a, b in ranges_of(each.numbers))
         if not each.numbers or most > TRANSACTION_OPERATIONS:
             raise ValueError(f"a transaction settles {most} messages, or a settlement is empty")
 
@@ -90,4 +91,8 @@ class Commit(Command, frozen=True, tag=54):
     def check_envelopes(self, envelopes: Sequence[Envelope]) -> None:
         if len(envelopes) != len(self.sizes):
             what = f"{len(envelopes)} envelopes follow COMMIT, which announces {len(self.sizes)}"
+            raise RemoteError(what, code="MALFORMED")
+        settled = sum(b - a + 1 for each in self.settles for a, b in ranges_of(each.numbers))
+        if settled + sum(envelope.count for envelope in envelopes) > TRANSACTION_OPERATIONS:
+            what = f"a transaction has more than {TRANSACTION_OPERATIONS:,} settlements and messages"
             raise RemoteError(what, code="MALFORMED")

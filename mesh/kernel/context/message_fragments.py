@@ -7,7 +7,7 @@ from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.effects import Send
 from mesh.kernel.context.node_context import NodeContext
 from mesh.wire.commands import CLIENT, Piece, PieceAck, Refuse
-from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES, TRANSACTION_BYTES, TRANSACTIONS
+from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES, TRANSACTIONS
 from mesh.wire.pieces import Cutter, Gatherer
 
 TOGETHER = 4 * MAX_CONTENT_EVER  # bytes of all incomplete messages
@@ -63,7 +63,8 @@ class MessageFragments:
     def _gatherer(self, conn: Conn) -> Gatherer:
         if conn.role == CLIENT:
             most = self._context.settings.max_content
-            most = max(most, TRANSACTION_BYTES) if TRANSACTIONS in conn.speaks else most
+            if TRANSACTIONS in conn.speaks:
+                most = max(most, self._context.settings.transaction_bytes)
             return Gatherer(most + BESIDE)
         return Gatherer(FROM_PEER, INTEREST_FRAME)
 

@@ -10,7 +10,7 @@ from mesh.proof import sealed
 from mesh.routing.overflow import Credit
 from mesh.site_policy.site_settings import SiteSettings
 from mesh.wire.commands import Introduction
-from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
+from mesh.wire.limits import MAX_CONTENT, MIB, TRANSACTION_BYTES, VERSION_MAX
 
 LinkTime = Literal["ping", "backoff_min", "backoff_max", "patience"]
 
@@ -63,6 +63,7 @@ class Settings:
     hosts: Callable[[], Collection[str]] = tuple  # IP addresses of this machine at present
     seeds: tuple[str, ...] = ()  # addresses to begin with
     max_content: int = MAX_CONTENT
+    transaction_bytes: int = TRANSACTION_BYTES
     window_bytes: int = 4 * MIB  # unanswered publishes of a client; items in flight
     window_count: int = 1024
     backlog_bytes: int = 64 * MIB  # waiting here for one subscriber

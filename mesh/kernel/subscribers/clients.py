@@ -191,6 +191,7 @@ class Clients(Component):
             token=token(s.secret, session.text, session.stream),
             window=(s.window_bytes, s.window_count),
             speaks=self._context.face.features,
+            transaction_bytes=s.transaction_bytes,
         )
 
     def on_disconnected(self, session: Session) -> None:

@@ -55,6 +55,6 @@ def test_cut_frames_and_wrong_sizes_are_malformed() -> None:
 
 def test_a_content_or_a_transaction_above_its_limit_is_too_large() -> None:
     assert refusal(commit(sized(MIB + 1))) == "TOO_LARGE"
-    assert refusal(commit(*(sized(MIB, n) for n in range(1, 9)), sized(1, 9))) == "TOO_LARGE"
+    assert refusal(commit(*(sized(MIB, n) for n in range(1, 65)), sized(1, 65))) == "TOO_LARGE"
     many = [sized(0, n) for n in range(1, TRANSACTION_ENVELOPES + 2)]
     assert refusal(commit(*many)) == "MALFORMED"

@@ -55,8 +55,8 @@ class PlannedMessage(NamedTuple):
 class Operations:
     """The settlements and messages of one transaction."""
 
-    def __init__(self, most_content: int) -> None:
-        self._most = most_content
+    def __init__(self, most_content: int, most_bytes: int = TRANSACTION_BYTES) -> None:
+        self._most, self._most_bytes = most_content, most_bytes
         self.count = 0
         self.jobs: list[SettledJob] = []
         self._settled: set[tuple[int, int]] = set()  # id of the delivered envelope, place
@@ -100,9 +100,10 @@ class Operations:
         self.messages.append(PlannedMessage(at, len(builder.slices) - 1))
 
     def _check_size(self, size: int, header: int, is_new: bool) -> None:
-        if self._bytes + size > TRANSACTION_BYTES:
-            what = f"The messages of the transaction have more than {TRANSACTION_BYTES // MIB} MiB."
-            raise MessageTooLarge(what, hint="Use several transactions.")
+        if self._bytes + size > self._most_bytes:
+            what = f"The messages of the transaction have more than {self._most_bytes:,} bytes."
+            hint = "Use several transactions, or raise limits.transaction_bytes of the node."
+            raise MessageTooLarge(what, hint=hint)
         if len(self._builders) + is_new > TRANSACTION_ENVELOPES or self._header_bytes + header > MIB:
             what = (
                 f"The transaction needs more than {TRANSACTION_ENVELOPES:,} envelopes, or 1 MiB of headers."

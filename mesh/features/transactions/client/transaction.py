@@ -18,6 +18,7 @@ from mesh.features.transactions.wire import ACK, NACK
 from mesh.reserved import check_domain_free
 from mesh.values import Published, message_id
 from mesh.wire.commands import Answer
+from mesh.wire.limits import TRANSACTION_BYTES
 
 TransactionOutcome = Literal["committed", "refused"]
 
@@ -188,11 +189,14 @@ class Transaction:
     async def __aenter__(self) -> Self:
         if self._operations is not None or self._results is not None:
             raise Closed("The transaction was begun before.", hint="Create another one.")
+        most_bytes = TRANSACTION_BYTES
         if self._database is not None:
             await self._database.begin()
         else:
-            self._client._now().features.check_transactions()
-        self._operations = Operations(self._client._accumulator.max_content)
+            core = self._client._now()
+            core.features.check_transactions()
+            most_bytes = core.commits.max_bytes
+        self._operations = Operations(self._client._accumulator.max_content, most_bytes)
         return self
 
     async def __aexit__(

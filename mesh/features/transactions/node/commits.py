@@ -106,6 +106,9 @@ class Commits(Component):
         stream, number = session.stream, command.count
         if command.phase not in (COMMIT, PREPARE):
             raise RemoteError(f"COMMIT has the unknown phase {command.phase[:20]!r}", code="MALFORMED")
+        if sum(command.sizes) > (most := self._context.settings.transaction_bytes):
+            what = f"{session.name} commits {sum(command.sizes):,} bytes; the limit is {most:,}"
+            raise RemoteError(what, code="TOO_LARGE")
         if not is_within_window(number, command.low):
             what = f"transaction {number} is not in the window from {command.low}"
             raise RemoteError(f"{session.name} commits with wrong numbers: {what}", code="OUT_OF_ORDER")

@@ -34,7 +34,7 @@ from mesh.features.transactions.client.core.open_commit import (
 from mesh.features.transactions.wire import Commit, Settled
 from mesh.wire.commands import Answer, Certificate, Reply
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import TRANSACTIONS, TRANSACTIONS_OPEN
+from mesh.wire.limits import TRANSACTION_BYTES, TRANSACTIONS, TRANSACTIONS_OPEN
 from mesh.wire.packed import PackedEnvelopes
 from mesh.wire.replies import TxOutcome
 
@@ -65,6 +65,7 @@ class ClientCommits:
         self._count = 0
         self._doubts = Doubts(context, calls, self._on_outcome)
         self.closed: MeshError | None = None
+        self.max_bytes: int = TRANSACTION_BYTES
 
     def __len__(self) -> int:
         return len(self._open)
@@ -115,8 +116,9 @@ class ClientCommits:
 
     # --- reconnects -------------------------------------------------------------------------------------
 
-    def on_welcome(self) -> None:
-        """Ask for the outcomes of transactions that were sent to other nodes."""
+    def on_welcome(self, most_bytes: int) -> None:
+        """Adopt the limit of the node (0: the default), and ask for outcomes at former nodes."""
+        self.max_bytes = most_bytes or TRANSACTION_BYTES
         here, site = self._line.handshake.node, self._line.handshake.site
         self._doubts.drop_questions()
         for it in list(self._open.values()):

@@ -6,13 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.delivered_envelope import HERE, SAID, DeliveredEnvelope, Some
-from mesh.errors import Closed, InDoubt, TransactionRefused
+from mesh.errors import Closed, InDoubt, MessageTooLarge, TransactionRefused
 from mesh.features.transactions.client.core.commits import REQUESTS
 from mesh.features.transactions.client.core.open_commit import OpenCommit
+from mesh.features.transactions.client.operations import Operations
 from mesh.features.transactions.wire import ACK, Commit, Settled
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, RESENT, Envelope
-from mesh.wire.limits import DURABLE, TRANSACTIONS, TRANSACTIONS_OPEN, VISITS
+from mesh.wire.limits import DURABLE, MIB, TRANSACTIONS, TRANSACTIONS_OPEN, VISITS
 from mesh.wire.packed import PackedEnvelopes
 from tests.mesh.client.core.benches import KEY, CoreBench, result
 from tools.costing.wire import WELCOME
@@ -243,3 +244,16 @@ def test_while_in_doubt_its_domains_wait_and_their_low_stays_down() -> None:
     assert [(e.first, e.low, bool(e.flags & RESENT)) for e in sent] == [(1, 1, True), (2, 1, False)]
     it.answer(after, [["OK", 1, ""], ["OK", 1, ""]])
     assert len(result(after.promise)) == 2
+
+
+def test_the_node_sets_the_limit_of_bytes() -> None:
+    it = Bench()
+    assert it.core.commits.max_bytes == 8 * MIB  # also of an earlier release
+    it.core.on_disconnected(it.context.now, it.core.line.key)
+    it.wait()
+    it.done.clear()
+    it.connect(replace(WELCOME, transaction_bytes=10))
+    operations = Operations(MIB, it.core.commits.max_bytes)
+    operations.add_message("", PERSISTENT, "", (), "", "k", b"x" * 10, b"", 0)
+    with pytest.raises(MessageTooLarge, match="more than 10 bytes"):
+        operations.add_message("", PERSISTENT, "", (), "", "k", b"x", b"", 0)
