@@ -7,6 +7,8 @@ mesh/features/spaces/client/watch.py: change that, and type `tools/generate_sync
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mesh.client.content import Content
 from mesh.client.message import T
 from mesh.features.spaces.client.lock import Leader
@@ -28,27 +30,68 @@ class Map(ThreadMap[T]):
         """The name of the map."""
         return self._aio.name
 
-    def declare(self, *, home: str = "", max_keys: int = 100_000, max_bytes: int = 64 << 20) -> str:
-        """Create the map. If it exists with the same home and limits, nothing changes.
+    def declare(
+        self,
+        *,
+        home: str = "",
+        max_keys: int | None = None,
+        max_bytes: int | None = None,
+        voters: Sequence[str] = (),
+    ) -> str:
+        """Create the map, or change the limits and voters that are given. The home stays.
 
         Without it, the first use creates the map, at the node of the client that uses it.
 
         Args:
             home: The node that keeps the map. Default: the client's node.
-            max_keys: Limit of keys, at most 1,000,000.
-            max_bytes: Limit of bytes of keys and values, at most 1 GiB.
+            max_keys: Limit of keys, at most 1,000,000. Default: unchanged; 100,000 for a new map.
+            max_bytes: Limit of bytes of keys and values, at most 1 GiB. Default: unchanged; 64 MiB.
+            voters: The nodes that confirm the home, which is one of them. Default: chosen for a new map.
 
         Returns:
             The name of the home.
 
         Raises:
             BadArgument: A limit is invalid.
-            LocalError: SPACE_EXISTS: its home or limits differ; NODES_AWAY: too few nodes are reachable.
+            LocalError: SPACE_EXISTS: its home differs; NODES_AWAY: too few nodes are reachable.
 
         Example:
             m.map("prices").declare(home="heron", max_keys=1000)
         """
-        return self._run(None, lambda: self._aio.declare(home=home, max_keys=max_keys, max_bytes=max_bytes))
+        return self._run(
+            None, lambda: self._aio.declare(home=home, max_keys=max_keys, max_bytes=max_bytes, voters=voters)
+        )
+
+    def move(self, to: str, *, timeout: float | None = None) -> None:
+        """Move the map to another home, which gets all values. Writes wait meanwhile.
+
+        Args:
+            to: The new home. The present home: only choose its voters anew.
+            timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+
+        Example:
+            m.map("prices").move("stork")
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.move(to, timeout=left()))
+
+    def drop(self, *, timeout: float | None = None) -> None:
+        """Remove the map with all values. Its next use creates it anew, with higher versions.
+
+        Args:
+            timeout: As for `put`.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY.
+
+        Example:
+            m.map("prices").drop()
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.drop(timeout=left()))
 
     def put(self, key: str, value: Content, *, ttl: float | None = None, timeout: float | None = None) -> int:
         """Set the value of a key.
@@ -223,6 +266,21 @@ class Counter(ThreadCounter):
         left = self._left(timeout)
         return self._run(left(), lambda: self._aio.value(timeout=left()))
 
+    def items(self, *, timeout: float | None = None) -> dict[str, int]:
+        """Return the values of all counters of the group, by name.
+
+        Args:
+            timeout: Seconds to wait for each page of values. Default: the client's patience.
+
+        Raises:
+            LocalError: NODE_AWAY, NODES_AWAY.
+
+        Example:
+            print(m.counter("orders").items())
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.items(timeout=left()))
+
     def put_if(self, value: int, *, expected: int, timeout: float | None = None) -> bool:
         """Set the counter if it has a certain value.
 
@@ -242,6 +300,22 @@ class Counter(ThreadCounter):
         """
         left = self._left(timeout)
         return self._run(left(), lambda: self._aio.put_if(value, expected=expected, timeout=left()))
+
+    def move(self, to: str, *, timeout: float | None = None) -> None:
+        """Move the group of the counter to another home. Additions wait meanwhile.
+
+        Args:
+            to: The new home. The present home: only choose its voters anew.
+            timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+
+        Example:
+            m.counter("orders").move("stork")
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.move(to, timeout=left()))
 
 
 class Lock(ThreadLock):

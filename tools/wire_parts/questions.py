@@ -68,6 +68,8 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "space_declare": (r.SpaceList,),
     "tx_ls": (r.TransactionRows,),
     "tx_decide": (r.Decided,),
+    "space_move": (r.SpaceList,),
+    "space_remove": (r.SpaceList,),
 }
 TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "get": (r.Values,),
@@ -111,6 +113,9 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "lock_renew": (r.LocksRenewed,),
     "lock_release": NOTHING,
     "lock_ls": (r.LockRows,),
+    "space_move": (r.SpaceList,),
+    "space_remove": (r.SpaceList,),
+    "space_hand": NOTHING,
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

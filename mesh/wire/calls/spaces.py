@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from mesh.discovery.state import Natural
-from mesh.wire.calls.ask import Ask, AskPage, Carried
+from mesh.wire.calls.ask import Ask, AskPage, Carried, Name
 
 LONGEST_SPACE, LONGEST_SPACE_KEY = 220, 512  # characters; bytes
 SPACE_CONTENT = 200 * 1024  # bytes of a value, so that it fits into one CALL and one shared message
@@ -82,20 +82,61 @@ class AskSpaces(AskPage, frozen=True, kw_only=True):
 
 
 class AskSpaceDeclare(Carried, frozen=True, kw_only=True):
-    """Create a map or counter with these limits, unless it exists with the same ones.
+    """Create a map or counter, or change its limits and voters.
 
     Attributes:
         space: Name of the space.
         home: Name of its home. Empty: the node that is asked.
-        max_keys: Limit of keys.
-        max_bytes: Limit of bytes of keys and values.
+        max_keys: Limit of keys. 0: unchanged; 100,000 if it is new.
+        max_bytes: Limit of bytes of keys and values. 0: unchanged; 64 MiB if it is new.
+        voters: Names of its voters. Empty: unchanged; chosen if it is new.
     """
 
     verb = "space_declare"
     space: SpaceName
-    home: Annotated[str, Meta(max_length=64)] = ""
-    max_keys: Annotated[int, Meta(ge=1, le=10**6)] = 100_000
-    max_bytes: Annotated[int, Meta(ge=1, le=2**30)] = 64 << 20
+    home: Name = ""
+    max_keys: Annotated[int, Meta(ge=0, le=10**6)] = 0
+    max_bytes: Annotated[int, Meta(ge=0, le=2**30)] = 0
+    voters: Annotated[list[Name], Meta(max_length=9)] = []
+
+
+class AskSpaceMove(Carried, frozen=True, kw_only=True):
+    """Move a map or counter to another home, with all values and outcomes.
+
+    Attributes:
+        space: Name of the space.
+        to: Name of the new home.
+    """
+
+    verb = "space_move"
+    space: SpaceName
+    to: Name
+
+
+class AskSpaceRemove(Carried, frozen=True, kw_only=True):
+    """Remove a map or a group of counters with all values.
+
+    Attributes:
+        space: Name of the space.
+    """
+
+    verb = "space_remove"
+    space: SpaceName
+
+
+class AskSpaceHand(Ask, frozen=True, kw_only=True):
+    """Store rows of a space before its home hands it over.
+
+    Attributes:
+        space: Name of the space.
+        first: Whether these are the first rows, before which the node forgets earlier ones.
+        rows: For each row: its kind, the rest of its key, and its content.
+    """
+
+    verb = "space_hand"
+    space: SpaceName
+    first: bool = False
+    rows: list[tuple[bytes, bytes, bytes]] = []
 
 
 class AskSpaceClaim(Ask, frozen=True, kw_only=True):

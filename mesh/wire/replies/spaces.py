@@ -68,6 +68,7 @@ class SpaceDefined(Struct, frozen=True, kw_only=True):
         generation: Generation of its home.
         max_keys: Limit of keys.
         max_bytes: Limit of bytes.
+        voters: Names of its voters. Empty: its home alone.
     """
 
     name: str
@@ -75,6 +76,7 @@ class SpaceDefined(Struct, frozen=True, kw_only=True):
     generation: int
     max_keys: int
     max_bytes: int
+    voters: list[str] = []
 
 
 class SpaceList(ReplyValue, frozen=True, kw_only=True):

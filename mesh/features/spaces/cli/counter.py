@@ -4,12 +4,10 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import print_data, tell_json
+from mesh.cli.options import print_data, print_message, tell_json
 from mesh.cli.table import tell_table
-from mesh.features.spaces.model.definition import COUNTER
-from mesh.features.spaces.model.space import LEAST, MOST, number_of
+from mesh.features.spaces.model.space import LEAST, MOST
 from mesh.printable import harmless
-from mesh.wire.replies import SpaceRow, SpaceRows, read_result
 
 name = click.argument("name", metavar="COUNTER")
 group = click.option(
@@ -33,8 +31,7 @@ def command() -> None:
 def ls(group: str, as_json: bool, url: str | None) -> int:
     """List the counters of a group. Exit code 1: there are none."""
     with sync.connect(url) as m:
-        rows = _rows(m, group)
-    found = {row.key: number_of(row.content) for row in rows}
+        found = m.counter("any", group=group).items()
     if as_json:
         tell_json(found)
     else:
@@ -63,11 +60,12 @@ def add(name: str, amount: int, group: str, url: str | None) -> None:
         print_data([str(m.counter(name, group=group).add(amount))])
 
 
-def _rows(m: sync.Client, group: str) -> list[SpaceRow]:
-    found, after = list[SpaceRow](), ""
-    while True:
-        page = read_result(SpaceRows, m.call("space_read", space=f"{COUNTER}/{group}", after=after))
-        found += page.rows
-        after = page.next
-        if not after:
-            return found
+@command.command("move")
+@group
+@click.option("--to", metavar="NODE", required=True, help="The new home.")
+@options.url
+def move(group: str, to: str, url: str | None) -> None:
+    """Move the counters of a group to another home."""
+    with sync.connect(url) as m:
+        m.counter("any", group=group).move(to)
+    print_message(f"the home of the counters of group {harmless(group)} is {harmless(to)}")

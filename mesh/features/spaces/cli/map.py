@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -12,11 +13,12 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import print_data, print_message, size, tell_json
 from mesh.cli.table import tell_table
+from mesh.errors import LocalError
 from mesh.features.spaces.client.map import LEAST, MOST, Entry
 from mesh.features.spaces.client.watch import Change
 from mesh.features.spaces.model.definition import MAP
 from mesh.printable import harmless, typed
-from mesh.wire.replies import SpaceList, SpaceRows, read_result
+from mesh.wire.replies import SpaceDefined, SpaceList, SpaceRows, read_result
 
 name = click.argument("name", metavar="MAP")
 key = click.argument("key", metavar="KEY")
@@ -57,21 +59,28 @@ def ls(name: str | None, as_json: bool, url: str | None) -> int:
 @command.command("create")
 @name
 @click.option("--home", metavar="NODE", default="", help="Keep the map at NODE. Default: the asked node.")
-@click.option(
-    "--max-keys", type=click.IntRange(1, 10**6), default=100_000, metavar="N", help="Limit. Default: 100,000."
-)
+@click.option("--max-keys", type=click.IntRange(1, 10**6), metavar="N", help="Limit. Default: 100,000.")
 @click.option(
     "--max-bytes",
     type=click.IntRange(1, 1 << 30),
-    default=64 << 20,
     metavar="N",
     help="Limit of bytes of keys and values. Default: 64 MiB.",
 )
+@click.option(
+    "--voter", "voters", metavar="NODE", multiple=True, help="Have NODE confirm the home. Repeatable."
+)
 @options.url
-def create(name: str, home: str, max_keys: int, max_bytes: int, url: str | None) -> None:
-    """Create MAP. Without this command, the first use creates it."""
+def create(
+    name: str,
+    home: str,
+    max_keys: int | None,
+    max_bytes: int | None,
+    voters: tuple[str, ...],
+    url: str | None,
+) -> None:
+    """Create MAP, or change its limits and voters. Without this command, the first use creates it."""
     with sync.connect(url) as m:
-        at = m.map(name).declare(home=home, max_keys=max_keys, max_bytes=max_bytes)
+        at = m.map(name).declare(home=home, max_keys=max_keys, max_bytes=max_bytes, voters=voters)
     print_message(f"the home of map {harmless(name)} is {at}")
 
 
@@ -127,12 +136,29 @@ def put(
 
 @command.command("rm")
 @name
-@key
+@click.argument("key", metavar="[KEY]", required=False)
+@click.option("--all", "is_all", is_flag=True, help="Remove the map with all values.")
 @options.url
-def rm(name: str, key: str, url: str | None) -> int:
-    """Remove the value of KEY. Exit code 1: there is none."""
+def rm(name: str, key: str | None, is_all: bool, url: str | None) -> int:
+    """Remove the value of KEY, or the map. Exit code 1: there is no value."""
+    if is_all == (key is not None):
+        raise click.UsageError("Name a KEY, or use --all.")
     with sync.connect(url) as m:
-        return 0 if m.map(name).remove(key) else 1
+        if key is not None:
+            return 0 if m.map(name).remove(key) else 1
+        m.map(name).drop()
+    return 0
+
+
+@command.command("move")
+@name
+@click.option("--to", metavar="NODE", required=True, help="The new home.")
+@options.url
+def move(name: str, to: str, url: str | None) -> None:
+    """Move MAP with all values to another home."""
+    with sync.connect(url) as m:
+        m.map(name).move(to)
+    print_message(f"the home of map {harmless(name)} is {harmless(to)}")
 
 
 @command.command("watch")
@@ -160,19 +186,35 @@ def watch(
 
 def tell_spaces(m: sync.Client, kind: str, as_json: bool) -> int:
     """Print the spaces of a kind. Return the exit code: 1 if there are none."""
-    found = read_result(SpaceList, m.call("spaces", prefix=f"{kind}/")).spaces
+    found = list(_spaces(m, f"{kind}/"))
     if as_json:
         tell_json([to_builtins(each) for each in found])
         return 0 if found else 1
-    rows = []
-    for each in found:
-        state = read_result(SpaceRows, m.call("space_read", space=each.name, limit=1))
-        filled = f"{state.keys:,} of {each.max_keys:,}"
-        rows.append((harmless(each.name.partition("/")[2]), each.home, filled, size(state.bytes)))
+    rows = [_row(m, each) for each in found]
     tell_table(("NAME", "HOME", "KEYS", "SIZE"), rows)
     if not found:
         print_message(f"there are no {kind}s")
     return 0 if found else 1
+
+
+def _spaces(m: sync.Client, prefix: str) -> Iterator[SpaceDefined]:
+    after = ""
+    while True:
+        page = read_result(SpaceList, m.call("spaces", prefix=prefix, after=after))
+        yield from page.spaces
+        after = page.next
+        if not after:
+            return
+
+
+def _row(m: sync.Client, each: SpaceDefined) -> tuple[str, str, str, str]:
+    """Return the row of a space; its size is unknown while its home is unreachable."""
+    name = harmless(each.name.partition("/")[2])
+    try:
+        state = read_result(SpaceRows, m.call("space_read", space=each.name, limit=1))
+    except LocalError as error:
+        return name, each.home, f"? of {each.max_keys:,}", error.code
+    return name, each.home, f"{state.keys:,} of {each.max_keys:,}", size(state.bytes)
 
 
 def described(entry: Entry[Any]) -> dict[str, Any]:

@@ -69,6 +69,20 @@ class Counter(Space):
         row = await self._read(self._name, timeout)
         return number_of(row.content) if row is not None else 0
 
+    async def items(self, *, timeout: float | None = None) -> dict[str, int]:
+        """Return the values of all counters of the group, by name.
+
+        Args:
+            timeout: Seconds to wait for each page of values. Default: the client's patience.
+
+        Raises:
+            LocalError: NODE_AWAY, NODES_AWAY.
+
+        Example:
+            print(await m.counter("orders").items())
+        """
+        return {row.key: number_of(row.content) async for row in self._rows(timeout)}
+
     async def put_if(self, value: int, *, expected: int, timeout: float | None = None) -> bool:
         """Set the counter if it has a certain value.
 
@@ -94,3 +108,18 @@ class Counter(Space):
         version = row.version if row is not None else 0
         found = await self._write("put_if", self._name, timeout, content=content, version=version)
         return not found.code
+
+    async def move(self, to: str, *, timeout: float | None = None) -> None:
+        """Move the group of the counter to another home. Additions wait meanwhile.
+
+        Args:
+            to: The new home. The present home: only choose its voters anew.
+            timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+
+        Example:
+            await m.counter("orders").move("stork")
+        """
+        await self._move(to, timeout)

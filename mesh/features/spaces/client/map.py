@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -13,9 +14,10 @@ from mesh.errors import BadArgument, MessageTooLarge
 from mesh.features.spaces.client.space import Space
 from mesh.features.spaces.client.watch import Watch
 from mesh.features.spaces.model.definition import MAP, check_space_key
+from mesh.wire.calls import AskSpaceRemove
 from mesh.wire.calls.spaces import SPACE_CONTENT
 from mesh.wire.properties import decode_properties
-from mesh.wire.replies import SpaceRow, SpaceWritten
+from mesh.wire.replies import SpaceList, SpaceRow, SpaceWritten
 
 if TYPE_CHECKING:
     from mesh.features.spaces.client.spacing import Spacing
@@ -76,28 +78,66 @@ class Map(Space, Generic[T]):
         """The name of the map."""
         return self._name
 
-    async def declare(self, *, home: str = "", max_keys: int = 100_000, max_bytes: int = 64 << 20) -> str:
-        """Create the map. If it exists with the same home and limits, nothing changes.
+    async def declare(
+        self,
+        *,
+        home: str = "",
+        max_keys: int | None = None,
+        max_bytes: int | None = None,
+        voters: Sequence[str] = (),
+    ) -> str:
+        """Create the map, or change the limits and voters that are given. The home stays.
 
         Without it, the first use creates the map, at the node of the client that uses it.
 
         Args:
             home: The node that keeps the map. Default: the client's node.
-            max_keys: Limit of keys, at most 1,000,000.
-            max_bytes: Limit of bytes of keys and values, at most 1 GiB.
+            max_keys: Limit of keys, at most 1,000,000. Default: unchanged; 100,000 for a new map.
+            max_bytes: Limit of bytes of keys and values, at most 1 GiB. Default: unchanged; 64 MiB.
+            voters: The nodes that confirm the home, which is one of them. Default: chosen for a new map.
 
         Returns:
             The name of the home.
 
         Raises:
             BadArgument: A limit is invalid.
-            LocalError: SPACE_EXISTS: its home or limits differ; NODES_AWAY: too few nodes are reachable.
+            LocalError: SPACE_EXISTS: its home differs; NODES_AWAY: too few nodes are reachable.
 
         Example:
             await m.map("prices").declare(home="heron", max_keys=1000)
         """
-        keys = whole("max_keys", max_keys, 1, 10**6)
-        return (await self._declare(home, keys, whole("max_bytes", max_bytes, 1, 1 << 30))).home
+        keys = 0 if max_keys is None else whole("max_keys", max_keys, 1, 10**6)
+        size = 0 if max_bytes is None else whole("max_bytes", max_bytes, 1, 1 << 30)
+        return (await self._declare(home, keys, size, voters)).home
+
+    async def move(self, to: str, *, timeout: float | None = None) -> None:
+        """Move the map to another home, which gets all values. Writes wait meanwhile.
+
+        Args:
+            to: The new home. The present home: only choose its voters anew.
+            timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+
+        Example:
+            await m.map("prices").move("stork")
+        """
+        await self._move(to, timeout)
+
+    async def drop(self, *, timeout: float | None = None) -> None:
+        """Remove the map with all values. Its next use creates it anew, with higher versions.
+
+        Args:
+            timeout: As for `put`.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY.
+
+        Example:
+            await m.map("prices").drop()
+        """
+        await self._ask(AskSpaceRemove(space=self._space), SpaceList, timeout)
 
     async def put(
         self, key: str, value: Content, *, ttl: float | None = None, timeout: float | None = None

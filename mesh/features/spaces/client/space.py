@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import check_space
 from mesh.features.spaces.proof import write_text
-from mesh.wire.calls import Ask, AskSpaceDeclare, AskSpaceRead, AskSpaceWrite, arguments
+from mesh.wire.calls import Ask, AskSpaceDeclare, AskSpaceMove, AskSpaceRead, AskSpaceWrite, arguments
 from mesh.wire.commands import Call
 from mesh.wire.replies import R, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten, read_result
 
@@ -131,10 +131,15 @@ class Space:
                 return
 
     async def _declare(
-        self, home: str, max_keys: int, max_bytes: int, timeout: float | None = None
+        self, home: str, max_keys: int, max_bytes: int, voters: Sequence[str], timeout: float | None = None
     ) -> SpaceDefined:
-        ask = AskSpaceDeclare(space=self._space, home=home, max_keys=max_keys, max_bytes=max_bytes)
-        return (await self._ask(ask, SpaceList, timeout)).spaces[0]
+        ask = AskSpaceDeclare(
+            space=self._space, home=home, max_keys=max_keys, max_bytes=max_bytes, voters=list(voters)
+        )
+        return (await self._repeated(ask, SpaceList, timeout, MOVING)).spaces[0]
+
+    async def _move(self, to: str, timeout: float | None) -> None:
+        await self._ask(AskSpaceMove(space=self._space, to=to), SpaceList, timeout)
 
     async def _ask(self, ask: Ask, says: type[R], timeout: float | None) -> R:
         verb, said = ask.verb, arguments(ask)

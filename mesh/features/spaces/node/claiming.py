@@ -154,7 +154,7 @@ class Claiming(Component):
 
         def on_replies(own: Votes, replies: Replies[SpaceClaimed]) -> None:
             votes = own | {uuid: reply.value for uuid, reply in replies.items() if not reply.code}
-            claim.waits |= {self._name(uuid): vote.wait for uuid, vote in votes.items() if vote.wait}
+            claim.waits |= {self.name_of(uuid): vote.wait for uuid, vote in votes.items() if vote.wait}
             then(votes)
 
         def on_own(own: Votes) -> None:
@@ -181,7 +181,7 @@ class Claiming(Component):
         voters, everyone = [each for each in before.electors if each != me], self._everyone()
         peers = [peer for peer in everyone.peers if peer.node.uuid in voters]
         asked = {peer.node.uuid for peer in peers}
-        away = sorted(self._name(each) for each in voters if each not in asked)
+        away = sorted(self.name_of(each) for each in voters if each not in asked)
         return Electors(peers, away, me in before.electors)
 
     def _everyone(self, but: bytes = b"") -> Electors:
@@ -197,7 +197,10 @@ class Claiming(Component):
                 peers.append(peer)
         return Electors(peers, sorted(away), has_me=True)
 
-    def _name(self, uuid: bytes) -> str:
+    def name_of(self, uuid: bytes) -> str:
+        """Return the name of a known node, or its uuid."""
+        if uuid == self._context.me.uuid:
+            return self._context.me.name
         found = self._neighbours.membership.member_of(uuid)
         return found.name if found is not None else uuid.hex()
 

@@ -1,41 +1,67 @@
-"""The verbs that list and create spaces."""
+"""The verbs that list, create, change, move and remove spaces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import Definition, check_space
+from mesh.features.spaces.model.space import Limits
 from mesh.features.spaces.node.claiming import Claimed, Claiming
 from mesh.features.spaces.node.home_relay import HomeRelay
+from mesh.features.spaces.node.moving import Moving
 from mesh.features.spaces.node.spaces import Spaces
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.pages import page
-from mesh.wire.calls import AskSpaceDeclare, AskSpaces
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.nodes import Nodes
+from mesh.wire.calls import AskSpaceDeclare, AskSpaceMove, AskSpaceRemove, AskSpaces
+from mesh.wire.limits import SPACES
 from mesh.wire.replies import SpaceDefined, SpaceList
 
 
 class Declaring(Component):
-    """Component with the verbs that list and create spaces."""
+    """Component with the verbs that list, create, change, move and remove spaces."""
 
-    def __init__(self, context: NodeContext, relay: HomeRelay, spaces: Spaces, claiming: Claiming) -> None:
+    def __init__(
+        self,
+        context: NodeContext,
+        nodes: Nodes,
+        relay: HomeRelay,
+        spaces: Spaces,
+        claiming: Claiming,
+        moving: Moving,
+    ) -> None:
         self._context = context
+        self._nodes = nodes
         self._relay = relay
         self._spaces = spaces
         self._claiming = claiming
+        self._moving = moving
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSpaces, self._on_list), answer(AskSpaceDeclare, self._on_declare, Right.WRITE))
+        return (
+            answer(AskSpaces, self._on_list),
+            answer(AskSpaceDeclare, self._on_declare, Right.WRITE),
+            answer(AskSpaceRemove, self._on_remove, Right.WRITE),
+            answer(AskSpaceMove, self._on_move, Right.RUN),
+        )
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSpaceDeclare, self._on_declare),)
+        return (
+            answer(AskSpaceDeclare, self._on_declare),
+            answer(AskSpaceRemove, self._on_remove),
+            answer(AskSpaceMove, self._on_move),
+        )
 
     def _on_list(self, asked: IncomingCall[AskSpaces]) -> None:
         named = dict(self._spaces.all(asked.ask.prefix))
-        found, after = page(named, lambda name: _defined(name, named[name]), asked.ask)
+        found, after = page(named, lambda name: self._defined(name, named[name]), asked.ask)
         asked.reply(SpaceList(spaces=found, next=after))
 
     def _on_declare(self, asked: IncomingCall[AskSpaceDeclare]) -> None:
@@ -47,18 +73,86 @@ class Declaring(Component):
             return
 
         def then(error: LocalError | None) -> None:
-            if error is not None:
-                asked.fail(error)
-                return
-            known = self._spaces.find(ask.space)
-            assert known is not None
-            given = (ask.max_keys, ask.max_bytes, ask.home or known.node)
-            if (known.max_keys, known.max_bytes, known.node) != given:
-                asked.fail(_other_terms(ask.space, known))
+            if error is None:
+                self._alter(asked)
             else:
-                asked.reply(SpaceList(spaces=[_defined(ask.space, known)]))
+                asked.fail(error)
 
         self._create(ask, then)
+
+    def _alter(self, asked: IncomingCall[AskSpaceDeclare]) -> None:
+        """Answer with the definition, after its limits and voters were changed where they differ."""
+        ask, known = asked.ask, self._existing(asked.ask.space)
+        if ask.home not in ("", known.node):
+            what = f"{ask.space} exists with home={known.node!r}."
+            hint = f"Move it:  mesh map move {ask.space.partition('/')[2]} --to {ask.home}"
+            asked.fail(LocalError(what, hint=hint, code="SPACE_EXISTS"))
+            return
+        try:
+            wanted = replace(
+                known,
+                max_keys=ask.max_keys or known.max_keys,
+                max_bytes=ask.max_bytes or known.max_bytes,
+                voters=self._named_voters(ask, known.home) or known.voters,
+            )
+        except LocalError as error:
+            asked.fail(error)
+            return
+        if wanted == known:
+            asked.reply(SpaceList(spaces=[self._defined(ask.space, known)]))
+        elif not self._spaces.is_home(ask.space):
+            self._relay.pass_on(asked, ask.space, SpaceList)
+        else:
+            self._redefine(asked, ask.space, wanted, None)
+
+    def _on_remove(self, asked: IncomingCall[AskSpaceRemove]) -> None:
+        space = asked.ask.space
+        known = self._existing(space)
+        if not self._spaces.is_home(space):
+            self._relay.pass_on(asked, space, SpaceList)
+            return
+        self._redefine(asked, space, replace(known, home=b"", node="", voters=()), None)
+
+    def _on_move(self, asked: IncomingCall[AskSpaceMove]) -> None:
+        space, to = asked.ask.space, asked.ask.to
+        known, me = self._existing(space), self._context.me
+        if not self._spaces.is_home(space):
+            self._relay.pass_on(asked, space, SpaceList)
+            return
+        uuid, peer = me.uuid, None
+        if to != me.name:
+            peer = self._nodes.named(to)
+            if peer is None or not self._nodes.is_alive(to) or SPACES not in peer.speaks:
+                what = f"{to} cannot become the home of {space}, as it is unreachable from {me.name}."
+                raise LocalError(what, hint=f"See `mesh why node {to}`.", code="NODE_AWAY")
+            uuid = peer.node.uuid
+        voters = self._claiming.voters(space, uuid)
+        self._redefine(asked, space, replace(known, home=uuid, node=to, voters=voters), peer)
+
+    def _existing(self, space: str) -> Definition:
+        """Return the definition of a space. Raises: LocalError NO_SPACE."""
+        known = self._spaces.find(check_space(space))
+        if known is None:
+            raise LocalError(f"{space} does not exist.", hint="See `mesh map ls`.", code="NO_SPACE")
+        return known
+
+    def _redefine(self, asked: IncomingCall[Any], space: str, wanted: Definition, to: Peer | None) -> None:
+        """Bring a definition of a space of this node into effect, and answer with it."""
+
+        def then(error: LocalError | None) -> None:
+            now = self._spaces.find(space)
+            if error is not None:
+                asked.fail(error)
+            elif (now.home if now is not None else b"") != wanted.home:
+                what = f"Another change of {space} came first."
+                asked.fail(LocalError(what, hint="Try again.", code="NOT_HOME"))
+            else:
+                asked.reply(SpaceList(spaces=[self._defined(space, now)] if now is not None else []))
+
+        try:
+            self._moving.redefine(space, wanted, to, then)
+        except LocalError as error:
+            asked.fail(error)
 
     def when_defined(self, space: str, asked: IncomingCall[Any], then: Callable[[], None]) -> None:
         """Call `then` when the space is defined, or answer with the error."""
@@ -85,21 +179,28 @@ class Declaring(Component):
             return
         self._spaces.check_room()
         me = self._context.me
-        voters = self._claiming.voters(ask.space, me.uuid)
-        wanted = Definition(me.uuid, me.name, 1, ask.max_keys, ask.max_bytes, voters)
+        voters = self._named_voters(ask, me.uuid) or self._claiming.voters(ask.space, me.uuid)
+        keys, size = ask.max_keys or Limits().keys, ask.max_bytes or Limits().size
+        wanted = Definition(me.uuid, me.name, 1, keys, size, voters)
         self._claiming.claim(ask.space, wanted, claimed)
 
+    def _named_voters(self, ask: AskSpaceDeclare, home: bytes) -> tuple[bytes, ...]:
+        """Return the named voters and the home; none if none are named. Raises: LocalError UNKNOWN_NAME."""
+        found = [home] if ask.voters else []
+        for name in ask.voters:
+            peer = self._nodes.named(name)
+            if name != self._context.me.name and peer is None:
+                what = f"No node with the name {name} is known, so it cannot vote on {ask.space}."
+                raise LocalError(what, hint="See `mesh ls --all`.", code="UNKNOWN_NAME")
+            found.append(peer.node.uuid if peer is not None else self._context.me.uuid)
+        return tuple(dict.fromkeys(found))
 
-def _defined(name: str, each: Definition) -> SpaceDefined:
-    return SpaceDefined(
-        name=name,
-        home=each.node,
-        generation=each.generation,
-        max_keys=each.max_keys,
-        max_bytes=each.max_bytes,
-    )
-
-
-def _other_terms(space: str, known: Definition) -> LocalError:
-    what = f"{space} exists with max_keys={known.max_keys}, max_bytes={known.max_bytes}, home={known.node!r}."
-    return LocalError(what, hint="Declare it with these, or use another name.", code="SPACE_EXISTS")
+    def _defined(self, name: str, each: Definition) -> SpaceDefined:
+        return SpaceDefined(
+            name=name,
+            home=each.node,
+            generation=each.generation,
+            max_keys=each.max_keys,
+            max_bytes=each.max_bytes,
+            voters=[self._claiming.name_of(uuid) for uuid in each.voters],
+        )

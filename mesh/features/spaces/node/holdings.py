@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 
-from mesh.errors import MeshError
+from mesh.errors import LocalError, MeshError
 from mesh.features.spaces.model.batch import Numbered, SpaceState
-from mesh.features.spaces.model.space import Outcome, Value
+from mesh.features.spaces.model.space import Head, Outcome, Value
 from mesh.features.spaces.node import rows
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.node_context import NodeContext
-from mesh.operations import Delete
+from mesh.operations import Delete, Op, Put
 
 Answer = Callable[[Outcome | MeshError], None]
+HandedRow = tuple[bytes, bytes, bytes]  # kind, rest of the key, content
 
 
 class Home:
@@ -29,6 +30,7 @@ class Home:
         self.expired: set[str] = set()  # keys to remove with the next batch
         self.is_writing = False
         self.is_paused = False  # while its values are handed over
+        self.on_idle: list[Callable[[], None]] = []  # to call when no batch is being written
 
 
 class Holdings(Component):
@@ -82,7 +84,10 @@ class Holdings(Component):
 
     def on_restored(self) -> None:
         for home in self._homes.values():
-            home.used = dict(sorted(home.used.items(), key=lambda item: item[1]))
+            self._sort(home)
+
+    def _sort(self, home: Home) -> None:
+        home.used = dict(sorted(home.used.items(), key=lambda item: item[1]))
 
     def clear(self, name: str) -> None:
         """Forget the values of a space, with the next commit also on the disk."""
@@ -100,6 +105,32 @@ class Holdings(Component):
         for stream in home.state.outcomes:
             yield Delete(rows.TABLE, rows.row_key(rows.OUTCOMES, name, stream))
 
+    # --- for a new home -----------------------------------------------------------------------------------
+
+    def to_hand(self, name: str, head: Head) -> Iterator[HandedRow]:
+        """Yield the rows of a space for a new home, the counts last, as they complete the others."""
+        home = self.home(name)
+        for key, value in list(home.state.values.items()):
+            yield rows.VALUE, key.encode(), _content(rows.put_value(name, key, value))
+        for stream, outcomes in list(home.state.outcomes.items()):
+            op = rows.put_outcomes(name, stream, rows.to_hand(outcomes), home.used.get(stream, 0))
+            yield rows.OUTCOMES, stream, _content(op)
+        yield rows.HEAD, b"", _content(rows.put_head(name, head))
+
+    def store_handed(self, name: str, is_first: bool, handed: Sequence[HandedRow]) -> Iterator[Op]:
+        """Take rows of a home, and yield the operations that store them.
+
+        Raises: MeshError for a damaged row.
+        """
+        if is_first:
+            self.clear(name)
+        for kind, rest, row in handed:
+            if kind not in (rows.VALUE, rows.OUTCOMES, rows.HEAD):
+                raise LocalError(f"A row of {name} has an unknown kind.", code="BAD_ROW")
+            self.restore(name, kind, rest, row)
+            yield Put(rows.TABLE, rows.row_key(kind, name, rest), row)
+        self._sort(self.home(name))
+
     # --- expiry -----------------------------------------------------------------------------------------
 
     def await_end(self, name: str, key: str, value: Value) -> None:
@@ -116,3 +147,8 @@ class Holdings(Component):
         while self._ends and self._ends[0][0] <= now:
             _, name, key = heappop(self._ends)
             yield name, key
+
+
+def _content(op: Op) -> bytes:
+    assert isinstance(op, Put)
+    return op.value

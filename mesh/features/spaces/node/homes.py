@@ -7,19 +7,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 from mesh.errors import LocalError, MeshError
-from mesh.features.spaces.model.batch import Batch, Numbered, SpaceState, with_generation
+from mesh.features.spaces.model.batch import Batch, Changed, Numbered, SpaceState, with_generation
 from mesh.features.spaces.model.definition import Definition
-from mesh.features.spaces.model.space import Limits, Value
+from mesh.features.spaces.model.space import COUNT_BITS, Head, Limits, Value
+from mesh.features.spaces.model.votes import is_live
 from mesh.features.spaces.node import rows
 from mesh.features.spaces.node.changes import Changes
 from mesh.features.spaces.node.holdings import Answer, Holdings, Home
 from mesh.features.spaces.node.leashes import Leashes
-from mesh.features.spaces.node.spaces import Spaces
+from mesh.features.spaces.node.spaces import SpaceDefinedFact, Spaces
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.operations import Op
 
@@ -46,6 +49,11 @@ class Homes(Component):
         self._spaces = spaces
         self._leashes = leashes
         self._holdings = holdings
+        self._removed: deque[tuple[str, str]] = deque()  # values of removed spaces, to be reported
+        self._removed_version = 0
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(SpaceDefinedFact, self._on_defined),)
 
     # --- whether this node acts -------------------------------------------------------------------------
 
@@ -124,12 +132,63 @@ class Homes(Component):
             for answer, outcome in answers:
                 answer(outcome if failed is None else failed)
             self._go_on(home)
+            self._on_idle(home)
 
         with self._disk.together():
             for change in batch.changes:
                 if not change.is_silent:
                     self._changes.publish(home.name, change)
             self._disk.commit(list(self._ops(home, batch)), landed)
+
+    def _on_idle(self, home: Home) -> None:
+        while home.on_idle and not home.is_writing:
+            home.on_idle.pop(0)()
+
+    # --- pauses and ends --------------------------------------------------------------------------------
+
+    def pause(self, name: str, then: Callable[[Head], None]) -> None:
+        """Refuse writes until `resume`, and call `then` with the counts when the values change no more.
+
+        Raises: LocalError as `check`.
+        """
+        self.check(name, is_write=True)
+        home = self._holdings.home(name)
+        home.is_paused = True
+        home.on_idle.append(lambda: then(home.state.head))
+        self._refuse(home, _not_home(name, "is being moved"))
+        self._on_idle(home)
+
+    def resume(self, name: str) -> None:
+        self._holdings.home(name).is_paused = False
+
+    def version(self, name: str, known: Definition) -> int:
+        """Return the version of the values with which this node, the home, would begin a generation."""
+        head = self._holdings.home(name).state.head
+        return head.version if head.generation == known.generation else known.version
+
+    def _on_defined(self, fact: SpaceDefinedFact) -> None:
+        """Refuse writes of a space that has another home now, and forget the values of a removed one."""
+        if fact.space not in self._holdings.names():
+            return
+        home = self._holdings.home(fact.space)
+        if not is_live(fact.new):
+            was_here = fact.old is not None and fact.old.home == self._context.me.uuid
+            self._removed += [(fact.space, key) for key in home.state.values if was_here]
+            self._removed_version = fact.new.generation << COUNT_BITS
+            self._holdings.clear(fact.space)
+            self._disk.commit_later()
+            self._context.clock.wake(self._context.clock.now)
+        self._go_on(home)
+
+    def _report_removed(self) -> None:
+        """Publish the removal of some values of removed spaces."""
+        with self._disk.together():
+            for _ in range(min(AT_ONCE, len(self._removed))):
+                self._removed_version += 1
+                name, key = self._removed.popleft()
+                self._changes.publish(name, Changed(key, None, self._removed_version))
+        if self._removed:
+            self._context.clock.wake(self._context.clock.now)
 
     def _refuse(self, home: Home, error: LocalError) -> None:
         while home.waiting:
@@ -178,6 +237,8 @@ class Homes(Component):
 
     def tick(self) -> None:
         clock = self._context.clock
+        if self._removed:
+            self._report_removed()
         due = set[str]()
         for name, key in self._holdings.pop_expired(clock.believed):
             if self._spaces.is_home(name):

@@ -11,6 +11,7 @@ from mesh.features.spaces.node.homes import Homes
 from mesh.features.spaces.node.leashes import Leashes
 from mesh.features.spaces.node.lock_calls import LockCalls
 from mesh.features.spaces.node.lock_homes import LockHomes
+from mesh.features.spaces.node.moving import Moving
 from mesh.features.spaces.node.space_calls import SpaceCalls
 from mesh.features.spaces.node.spaces import Spaces
 from mesh.features.spaces.node.voting import Voting
@@ -30,9 +31,20 @@ class SpaceParts(FeatureParts):
         changes = Changes(k.context, k.router)
         self.homes = Homes(k.context, k.disk, changes, self.spaces, self.leashes, self.holdings)
         relay = HomeRelay(k.context, k.nodes, k.questions, self.spaces)
-        declaring = Declaring(k.context, relay, self.spaces, self.claiming)
+        self.moving = Moving(
+            k.context,
+            k.disk,
+            k.questions,
+            self.spaces,
+            self.voting,
+            self.claiming,
+            self.leashes,
+            self.holdings,
+            self.homes,
+        )
+        declaring = Declaring(k.context, k.nodes, relay, self.spaces, self.claiming, self.moving)
         calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes)
         self.locks = LockHomes(k.context, self.spaces, self.homes)
         lock_calls = LockCalls(k.context, relay, self.spaces, declaring, self.locks)
-        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes
+        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes, self.moving
         super().__init__(self.spaces, *homes, declaring, calls, self.locks, lock_calls)

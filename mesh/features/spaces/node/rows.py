@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from msgspec import Struct
 
 from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import packed, unpacked
-from mesh.features.spaces.model.space import Head, Outcome, Outcomes, Value
+from mesh.features.spaces.model.space import NUMBER, Head, Outcome, Outcomes, Value
 from mesh.features.spaces.model.votes import Promise
 from mesh.operations import Delete, Op, Put
 from mesh.wire.codec import pack, reader
@@ -70,6 +71,15 @@ def put_head(space: str, head: Head) -> Op:
 def put_outcomes(space: str, stream: bytes, outcomes: Outcomes, wall: int) -> Op:
     rows = {n: [o.code, o.version, o.content, o.props] for n, o in outcomes.rows.items()}
     return Put(TABLE, row_key(OUTCOMES, space, stream), pack([outcomes.low, rows, wall]))
+
+
+def to_hand(outcomes: Outcomes) -> Outcomes:
+    """Return outcomes without large contents, so that they fit into one message."""
+    few = {
+        n: o if len(o.content) <= NUMBER else replace(o, content=b"", props=b"")
+        for n, o in outcomes.rows.items()
+    }
+    return Outcomes(outcomes.low, few)
 
 
 def delete_outcomes(space: str, stream: bytes) -> Op:

@@ -56,6 +56,16 @@ def test_changes_are_printed_one_by_one(given: Given, capsys: Capture) -> None:
     assert capsys.readouterr().out == "k 1\nk (removed)\n(gap)\n"
 
 
+def test_a_map_is_removed_and_moved_only_by_clear_words(given: Given, capsys: Capture) -> None:
+    given(map=fake_map(drop=None, move=None, declare="stork"))
+    assert main(["map", "rm", "m"]) == 2 and "Name a KEY, or use --all" in capsys.readouterr().err
+    assert main(["map", "rm", "m", "k", "--all"]) == 2
+    assert main(["map", "rm", "m", "--all"]) == 0
+    assert main(["map", "move", "m", "--to", "stork"]) == 0
+    assert "the home of map m is stork" in capsys.readouterr().err
+    assert main(["map", "create", "m", "--voter", "a", "--voter", "b"]) == 0
+
+
 def at(node: RunningNode, *line: str) -> subprocess.CompletedProcess[str]:
     return node.mesh(*line, "--url", node.name)
 
