@@ -63,6 +63,8 @@ EXAMPLES = {
     "counter ls": ["mesh counter ls"],
     "counter get": ["mesh counter get orders"],
     "counter add": ["mesh counter add orders 5"],
+    "lock ls": ["mesh lock ls", "mesh lock ls --group elections"],
+    "lock who": ["mesh lock who nightly"],
     "queue create": ["mesh queue create jobs --max-count 100000 --when-full reject"],
     "queue ls": ["mesh queue ls --parts"],
     "queue info": ["mesh queue info jobs"],

@@ -34,7 +34,11 @@ SECTIONS = {
         "inbox": "Print messages to a session.",
         "tx": "Send messages from databases.",
     },
-    "Shared values": {"map": "Read and write shared maps.", "counter": "Read shared counters, add to them."},
+    "Shared values": {
+        "map": "Read and write shared maps.",
+        "counter": "Read shared counters, add to them.",
+        "lock": "List held locks and leaders.",
+    },
     "Routing and diagnosis": {
         "rule": "Set masters of topics, mesh-wide.",
         "relay": "Configure and pause other sites.",
@@ -93,6 +97,7 @@ _OF_FEATURES = {
     "tx": "transactions.cli.tx",
     "map": "spaces.cli.map",
     "counter": "spaces.cli.counter",
+    "lock": "spaces.cli.lock",
     "why": "why.cli",
     "where": "where.cli",
     "report": "history.cli.report",

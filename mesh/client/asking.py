@@ -70,9 +70,9 @@ class Asking(Posting):
         All reachable nodes are queried; the reasons name nodes that do not answer within 2 s.
 
         Args:
-            kind: "node", "topic", "message", "address", "queue", "client" or "site".
+            kind: "node", "topic", "message", "address", "queue", "client", "site" or "lock".
             text: The name or key of the object, or the id of the message.
-            domain: The topic's domain.
+            domain: The topic's domain, or `lock/GROUP` for a lock.
 
         Returns:
             The reasons, causes first. A cause has `is_cause`, and its `hint` says what to do next.

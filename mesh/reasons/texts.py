@@ -215,6 +215,17 @@ TEXTS: dict[str, Text] = {
         CAUSE, "no node that answered has a queue {name}", "Declare it: `mesh queue create`."
     ),
     "NEAR_QUEUE": Text(CAUSE, "a queue with a similar name is here: {near}", "Did you mean {near}?"),
+    # --- locks
+    "LOCK_HELD": Text(
+        STATE, "{client} holds the lock with token {token}; the lease ends in {left} s, and {n} wait"
+    ),
+    "LOCK_FREE": Text(STATE, "the lock is free; this node is its home"),
+    "LOCK_STOPPED": Text(
+        CAUSE, "this node is the home of the lock, but grants nothing: {why}", "See `mesh ls --all`."
+    ),
+    "LOCK_UNKNOWN": Text(
+        CAUSE, "no node that answered is the home of the lock {name}", "See `mesh ls --all`."
+    ),
     # --- other sites
     "SITE_LINKED": Text(STATE, "{site} is reached from here through {gateways}; live nodes there: {n}"),
     "SITE_OWN": Text(STATE, "{site} is the site of this node"),

@@ -1,4 +1,4 @@
-"""A question for reasons, about a node, topic, message, address, queue, client or site."""
+"""A question for reasons, about a node, topic, message, address, queue, client, site or lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mesh.names import SessionName, check_asked, check_taken, node_name
 from mesh.shortening import shown
 from mesh.values import check_domain, check_key, parse_message_id
 
-KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
+KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE, LOCK = (
     "node",
     "topic",
     "message",
@@ -18,6 +18,7 @@ KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
     "queue",
     "client",
     "site",
+    "lock",
 )
 
 
@@ -68,4 +69,5 @@ CHECKS = {
     QUEUE: check_taken,
     CLIENT: session_name,
     SITE: node_name,
+    LOCK: check_key,
 }

@@ -83,6 +83,16 @@ def site(name: str, as_json: bool, url: str | None) -> int:
     return _tell("site", name, None, as_json, url)
 
 
+@command.command("lock")
+@click.argument("name")
+@click.option("--group", default="default", show_default=True, metavar="NAME", help="Group of the lock.")
+@options.as_json
+@options.url
+def lock(name: str, group: str, as_json: bool, url: str | None) -> int:
+    """Print the holder of the lock NAME, or why it cannot be granted."""
+    return _tell("lock", name, f"lock/{group}", as_json, url)
+
+
 @command.command("queue")
 @click.argument("name", shell_complete=complete_queues)
 @options.as_json

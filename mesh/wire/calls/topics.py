@@ -120,7 +120,7 @@ class AskWhy(Carried, frozen=True, kw_only=True):
     """Return the reasons for the state of an object, such as a topic.
 
     Attributes:
-        kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"` or `"site"`.
+        kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"`, `"site"` or `"lock"`.
         text: Name, key or id.
         domain: Domain of a topic.
     """

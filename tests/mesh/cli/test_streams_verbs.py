@@ -77,6 +77,8 @@ TYPED = {
     "tx send": "sqlite:///störche.db --once",
     "tx ls-db": "sqlite:///störche.db",
     "tx retry": "sqlite:///störche.db",
+    "lock ls": "",
+    "lock who": "öfen",
     "req": "calc/add 1 --timeout 0.1",
     "reply": "küche/alle --exec cat",
     "send": "/node/heron/client/joerg heim --force-queuing",

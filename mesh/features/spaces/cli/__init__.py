@@ -1,1 +1,1 @@
-"""`mesh map` and `mesh counter`."""
+"""`mesh map`, `mesh counter` and `mesh lock`."""

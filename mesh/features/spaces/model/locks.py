@@ -141,7 +141,8 @@ class Locks:
         return None
 
     def _refusal(self, lock: Lock, may_wait: bool, now: float) -> str:
-        if self._is_free(lock, now) and not lock.waiting:
+        is_ending = lock.is_changing and lock.next_owner is None
+        if (self._is_free(lock, now) or is_ending) and not lock.waiting:
             return ""
         is_full = len(lock.waiting) >= WAITERS or self.waiting >= ALL_WAITERS
         return ("TOO_MANY_LOCKS" if is_full else "") if may_wait else "LOCK_HELD"
@@ -149,6 +150,14 @@ class Locks:
     def _is_free(self, lock: Lock, now: float) -> bool:
         quiet = self._quiet_until - now
         return not lock.is_changing and is_lock_free(lock.owner is not None, lock.ends - now, quiet)
+
+    def is_next(self, name: str, request: Request, now: float) -> bool:
+        """Return whether only a commit is missing until a request has its lock."""
+        lock = self._locks.get(name, Lock())
+        if lock.owner is not None or now < self._quiet_until:
+            return False
+        following = lock.next_owner or next(iter(lock.waiting), None)
+        return following is not None and following.request == request
 
     def waiting_for(self, name: str, request: Request | None = None) -> list[Claim]:
         """Return the claims that wait for a lock, in their order, or those before a request."""

@@ -20,8 +20,14 @@ from mesh.features.spaces.node.lock_rows import MAX_LEASE, owner_of, write_of
 from mesh.features.spaces.node.spaces import Spaces
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.node_context import NodeContext
+from mesh.reasons.reason import reason
+from mesh.reasons.what import LOCK as WHY
+from mesh.reasons.what import What
+from mesh.wire.replies import Reason
 
 REFUSALS = {"MAP_FULL": "TOO_MANY_LOCKS"}  # code of a write: code of a lock
+
+COMMIT = 0.5  # s: a question that only waits for a commit is looked at again
 
 Then = Callable[[Answer | MeshError], None]
 Name = tuple[str, Request]  # lock, use
@@ -113,6 +119,22 @@ class LockHomes(Component):
             then(Answer())
         self._store(space, table)
 
+    def explain(self, what: What) -> Iterator[Reason]:
+        space = what.domain or f"{LOCK}/default"
+        if what.kind != WHY or not self._spaces.is_home(space):
+            return
+        try:
+            lock = self.table(space).locks.find(what.text)
+        except LocalError as error:
+            yield reason("LOCK_STOPPED", why=error.what.rstrip("."))
+            return
+        if lock is None or lock.owner is None:
+            yield reason("LOCK_FREE")
+        else:
+            left = f"{max(0.0, lock.ends - self._context.clock.now):.1f}"
+            n = f"{len(lock.waiting):,}"
+            yield reason("LOCK_HELD", client=lock.owner.client, token=str(lock.token), left=left, n=n)
+
     def held(self, space: str) -> Iterator[tuple[str, Lock]]:
         """Yield the held locks of a space, by name."""
         return self.table(space).locks.named()
@@ -160,7 +182,11 @@ class LockHomes(Component):
         while self._due and self._due[0][0] <= now:
             _, number, space, use = heappop(self._due)
             table = self._tables.get(space)
-            if table is not None and table.open.get(use, (0, None))[0] == number:
+            if table is None or table.open.get(use, (0, None))[0] != number:
+                continue
+            if table.locks.is_next(*use, now):
+                heappush(self._due, (now + COMMIT, number, space, use))
+            else:
                 self._end_question(table, use, Answer(waiting=len(table.locks.waiting_for(*use))))
         if self._due:
             self._context.clock.wake(self._due[0][0])

@@ -81,6 +81,18 @@ def test_a_free_lock_has_no_state(home: Home) -> None:
     assert home.ask("b", may_wait=False) == Answer(code="LOCK_HELD") and home.locks.waiting == 0
 
 
+def test_a_request_that_may_not_wait_waits_for_a_commit(home: Home) -> None:
+    assert home.ask("a", may_wait=False) is None and home.locks.is_next("l", Request(b"a", 1), 0)
+    assert home.ask("b", may_wait=False) == Answer(code="LOCK_HELD")
+    home.store()
+    home.release("a")
+    assert home.ask("b", may_wait=False) is None and home.locks.is_next("l", Request(b"b", 1), 0)
+    assert home.ask("c", may_wait=False) == Answer(waiting=1, code="LOCK_HELD")
+    assert home.store() == ["b"]
+    home.ask("c")
+    assert not home.locks.is_next("l", Request(b"c", 1), 0)
+
+
 def test_law_2_a_lease_begins_when_its_grant_is_stored_and_a_renewal_extends_it(home: Home) -> None:
     home.ask("a")
     home.now += 5

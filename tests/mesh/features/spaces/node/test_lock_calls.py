@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -152,5 +153,22 @@ def test_the_locks_of_a_home_are_limited() -> None:
                 assert found.get("code", "") == ("TOO_MANY_LOCKS" if n == 3 else "")
             await call(it, joe, releasing(joe, key="l1"))
             assert (await call(it, joe, asking(joe, key="l3", number=4, hold=1000)))["token"] > 0
+
+    play(scenario, ("heron",))
+
+
+def test_a_request_that_may_not_wait_is_answered_after_the_commit_of_its_grant() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("heron") as joe:
+            await call(it, joe, asking(joe, key="other", number=9))
+            locks, stored = it.parts("heron").locks, list[Any]()
+            original = locks._homes.write
+            locks._homes.write = lambda *how: stored.append(how)  # type: ignore[method-assign]
+            answer = asyncio.ensure_future(call(it, joe, asking(joe, can_wait=False)))
+            await it.m.pass_time(1.2)
+            assert not answer.done() and len(stored) == 1
+            original(*stored[0])
+            locks._homes.write = original  # type: ignore[method-assign]
+            assert (await it.outcome(answer))["token"] > 0
 
     play(scenario, ("heron",))
