@@ -149,27 +149,30 @@ class Map(ThreadMap[T]):
             left(), lambda: self._aio.put_if(key, value, version=version, ttl=ttl, timeout=left())
         )
 
-    def get(self, key: str, *, timeout: float | None = None) -> Entry[T] | None:
+    def get(self, key: str, *, fresh: bool = True, timeout: float | None = None) -> Entry[T] | None:
         """Return the value of a key, or None.
 
         Args:
             key: The key.
+            fresh: Whether only the home may answer. False: while it does not, return a copy that the client's
+                node has, which may be old (`Entry.stale`).
             timeout: Seconds to wait. Default: the client's patience.
 
         Raises:
             BadKey, BadContent: The key is invalid, or the value is not of the map's type.
-            LocalError: NODE_AWAY: the home of the map is unreachable.
+            LocalError: NODE_AWAY: the home is unreachable; NO_LEASH: its voters do not confirm it.
 
         Example:
             entry = prices.get("apple")
         """
         left = self._left(timeout)
-        return self._run(left(), lambda: self._aio.get(key, timeout=left()))
+        return self._run(left(), lambda: self._aio.get(key, fresh=fresh, timeout=left()))
 
-    def items(self, *, timeout: float | None = None) -> list[Entry[T]]:
+    def items(self, *, fresh: bool = True, timeout: float | None = None) -> list[Entry[T]]:
         """Return all values, by key.
 
         Args:
+            fresh: As for `get`.
             timeout: Seconds to wait for each page of values. Default: the client's patience.
 
         Raises:
@@ -180,7 +183,7 @@ class Map(ThreadMap[T]):
                 print(entry.key, entry.value)
         """
         left = self._left(timeout)
-        return self._run(left(), lambda: self._aio.items(timeout=left()))
+        return self._run(left(), lambda: self._aio.items(fresh=fresh, timeout=left()))
 
     def remove(self, key: str, *, version: int | None = None, timeout: float | None = None) -> bool:
         """Remove a value.

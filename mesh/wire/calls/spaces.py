@@ -61,6 +61,7 @@ class AskSpaceRead(Carried, frozen=True, kw_only=True):
         key: Key of the value. Empty: all keys, in pages.
         after: Key after which a page begins.
         limit: Highest number of values in a page. 0: as many as fit.
+        fresh: Whether only the home may answer. Otherwise copies are read while it does not act.
     """
 
     verb = "space_read"
@@ -68,6 +69,7 @@ class AskSpaceRead(Carried, frozen=True, kw_only=True):
     key: SpaceKey = ""
     after: SpaceKey = ""
     limit: Natural = 0
+    fresh: bool = True
 
 
 class AskSpaces(AskPage, frozen=True, kw_only=True):

@@ -50,6 +50,7 @@ class SpaceRows(ReplyValue, frozen=True, kw_only=True):
         version: The latest version of the space.
         keys: Number of keys.
         bytes: Bytes of keys and values.
+        stale: Whether these are copies, which may be old.
     """
 
     rows: list[SpaceRow] = []
@@ -57,6 +58,7 @@ class SpaceRows(ReplyValue, frozen=True, kw_only=True):
     version: int = 0
     keys: int = 0
     bytes: int = 0
+    stale: bool = False
 
 
 class SpaceDefined(Struct, frozen=True, kw_only=True):

@@ -30,6 +30,11 @@ ttl = click.option(
 )
 
 
+stale = click.option(
+    "--stale", is_flag=True, help="Accept copies, which may be old, while the home does not answer."
+)
+
+
 @click.group("map")
 def command() -> None:
     """Read and write maps, whose values all nodes share."""
@@ -37,9 +42,10 @@ def command() -> None:
 
 @command.command("ls")
 @click.argument("name", metavar="[MAP]", required=False)
+@stale
 @options.as_json
 @options.url
-def ls(name: str | None, as_json: bool, url: str | None) -> int:
+def ls(name: str | None, stale: bool, as_json: bool, url: str | None) -> int:
     """List the maps, or the values of MAP.
 
     Exit code 1: there are none.
@@ -47,7 +53,7 @@ def ls(name: str | None, as_json: bool, url: str | None) -> int:
     with sync.connect(url) as m:
         if name is None:
             return tell_spaces(m, MAP, as_json)
-        entries = m.map(name).items()
+        entries = m.map(name).items(fresh=not stale)
     if as_json:
         tell_json([described(entry) for entry in entries])
     else:
@@ -87,12 +93,13 @@ def create(
 @command.command("get")
 @name
 @key
+@stale
 @options.as_json
 @options.url
-def get(name: str, key: str, as_json: bool, url: str | None) -> int:
+def get(name: str, key: str, stale: bool, as_json: bool, url: str | None) -> int:
     """Print the value of KEY. Exit code 1: there is none."""
     with sync.connect(url) as m:
-        entry = m.map(name).get(key)
+        entry = m.map(name).get(key, fresh=not stale)
     if entry is None:
         print_message(f"mesh: map {harmless(name)} has no value for {harmless(key)}.")
         return 1
@@ -224,6 +231,7 @@ def described(entry: Entry[Any]) -> dict[str, Any]:
         "value": _plain(entry.value),
         "version": entry.version,
         "expires": entry.expires,
+        "stale": entry.stale,
     }
 
 

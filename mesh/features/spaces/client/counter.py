@@ -66,7 +66,7 @@ class Counter(Space):
         Example:
             print(await m.counter("orders").value())
         """
-        row = await self._read(self._name, timeout)
+        row, _ = await self._read(self._name, timeout)
         return number_of(row.content) if row is not None else 0
 
     async def items(self, *, timeout: float | None = None) -> dict[str, int]:
@@ -81,7 +81,7 @@ class Counter(Space):
         Example:
             print(await m.counter("orders").items())
         """
-        return {row.key: number_of(row.content) async for row in self._rows(timeout)}
+        return {row.key: number_of(row.content) async for row, _ in self._rows(timeout)}
 
     async def put_if(self, value: int, *, expected: int, timeout: float | None = None) -> bool:
         """Set the counter if it has a certain value.
@@ -102,7 +102,7 @@ class Counter(Space):
         """
         content = whole("value", value, LEAST, MOST).to_bytes(NUMBER, signed=True)
         wanted = whole("expected", expected, LEAST, MOST)
-        row = await self._read(self._name, timeout)
+        row, _ = await self._read(self._name, timeout)
         if (number_of(row.content) if row is not None else 0) != wanted:
             return False
         version = row.version if row is not None else 0

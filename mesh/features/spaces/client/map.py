@@ -36,12 +36,14 @@ class Entry(Generic[T]):
         value: The value.
         version: Its version, which grows with each change of the map.
         expires: When it ends, in ns since 1970. 0: never.
+        stale: Whether this is a copy, which may be old, because the home did not answer.
     """
 
     key: str
     value: T
     version: int
     expires: int = 0
+    stale: bool = False
 
 
 def value_of(row: SpaceRow, reader: ContentReader, space: str) -> Any:
@@ -209,27 +211,30 @@ class Map(Space, Generic[T]):
             op, key, timeout, content=content, props=props, version=version, ttl=lifetime
         )
 
-    async def get(self, key: str, *, timeout: float | None = None) -> Entry[T] | None:
+    async def get(self, key: str, *, fresh: bool = True, timeout: float | None = None) -> Entry[T] | None:
         """Return the value of a key, or None.
 
         Args:
             key: The key.
+            fresh: Whether only the home may answer. False: while it does not, return a copy that the client's
+                node has, which may be old (`Entry.stale`).
             timeout: Seconds to wait. Default: the client's patience.
 
         Raises:
             BadKey, BadContent: The key is invalid, or the value is not of the map's type.
-            LocalError: NODE_AWAY: the home of the map is unreachable.
+            LocalError: NODE_AWAY: the home is unreachable; NO_LEASH: its voters do not confirm it.
 
         Example:
             entry = await prices.get("apple")
         """
-        row = await self._read(check_space_key(key), timeout)
-        return self._entry(row) if row is not None else None
+        row, is_stale = await self._read(check_space_key(key), timeout, fresh)
+        return self._entry(row, is_stale) if row is not None else None
 
-    async def items(self, *, timeout: float | None = None) -> list[Entry[T]]:
+    async def items(self, *, fresh: bool = True, timeout: float | None = None) -> list[Entry[T]]:
         """Return all values, by key.
 
         Args:
+            fresh: As for `get`.
             timeout: Seconds to wait for each page of values. Default: the client's patience.
 
         Raises:
@@ -239,7 +244,7 @@ class Map(Space, Generic[T]):
             for entry in await prices.items():
                 print(entry.key, entry.value)
         """
-        return [self._entry(row) async for row in self._rows(timeout)]
+        return [self._entry(row, is_stale) async for row, is_stale in self._rows(timeout, fresh)]
 
     async def remove(self, key: str, *, version: int | None = None, timeout: float | None = None) -> bool:
         """Remove a value.
@@ -277,8 +282,9 @@ class Map(Space, Generic[T]):
         """
         return Watch(self, pattern)
 
-    def _entry(self, row: SpaceRow) -> Entry[T]:
-        return Entry(row.key, value_of(row, self._reader, self._space), row.version, row.expires)
+    def _entry(self, row: SpaceRow, is_stale: bool) -> Entry[T]:
+        value = value_of(row, self._reader, self._space)
+        return Entry(row.key, value, row.version, row.expires, is_stale)
 
 
 def lifetime_of(ttl: float) -> int:

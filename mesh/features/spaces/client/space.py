@@ -113,19 +113,22 @@ class Space:
             async with self._client._shell.timeout(seconds):
                 await asyncio.get_running_loop().create_future()
 
-    async def _read(self, key: str, timeout: float | None) -> SpaceRow | None:
-        ask = AskSpaceRead(space=self._space, key=key)
+    async def _read(
+        self, key: str, timeout: float | None, fresh: bool = True
+    ) -> tuple[SpaceRow | None, bool]:
+        """Return the row of a key, and whether it is a copy that may be old."""
+        ask = AskSpaceRead(space=self._space, key=key, fresh=fresh)
         found = await self._repeated(ask, SpaceRows, timeout, MOVING)
-        return found.rows[0] if found.rows else None
+        return found.rows[0] if found.rows else None, found.stale
 
-    async def _rows(self, timeout: float | None) -> AsyncIterator[SpaceRow]:
-        """Yield all values, page by page."""
+    async def _rows(self, timeout: float | None, fresh: bool = True) -> AsyncIterator[tuple[SpaceRow, bool]]:
+        """Yield all rows, page by page, and whether they are copies that may be old."""
         after = ""
         while True:
-            ask = AskSpaceRead(space=self._space, after=after)
+            ask = AskSpaceRead(space=self._space, after=after, fresh=fresh)
             page = await self._repeated(ask, SpaceRows, timeout, MOVING)
             for row in page.rows:
-                yield row
+                yield row, page.stale
             after = page.next
             if not after:
                 return

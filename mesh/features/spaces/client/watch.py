@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from mesh.client.message import Message, T
 from mesh.client.subscription import Subscription
+from mesh.features.spaces.model.space import COUNT_BITS
 from mesh.patterns import check_pattern, matches
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Watch(Generic[T]):
         self._versions: dict[str, int] = {}
         self._ready: deque[Change[T]] = deque()
         self._dropped = 0
+        self._generation = 0  # of the newest version
+        self._is_stale = False  # the values were read while the home did not act
 
     def __aiter__(self) -> Watch[T]:
         return self
@@ -76,7 +79,7 @@ class Watch(Generic[T]):
         while not self._ready:
             assert self._messages is not None
             message = await anext(self._messages)
-            if self._messages.dropped > self._dropped:
+            if self._has_missed(message):
                 self._dropped = self._messages.dropped
                 await self._read_again()
             self._take(message)
@@ -92,6 +95,14 @@ class Watch(Generic[T]):
         self._messages = await self._stack.enter_async_context(made)
         await self._read_values()
 
+    def _has_missed(self, message: Message[Any]) -> bool:
+        """Return whether changes may have been missed: the map has moved, or the values read were copies."""
+        assert self._messages is not None
+        generation = described(message)[1] >> COUNT_BITS
+        is_newer = 0 < self._generation < generation
+        self._generation = max(self._generation, generation)
+        return self._messages.dropped > self._dropped or is_newer or self._is_stale
+
     async def _read_again(self) -> None:
         """Report a gap, then the values that are newer than those of the reader, and the removals."""
         self._ready.append(Change(GAP, "", None, max(self._versions.values(), default=0)))
@@ -102,7 +113,10 @@ class Watch(Generic[T]):
     async def _read_values(self) -> set[str]:
         """Add the present values that the reader does not have, and return all present keys."""
         found = set[str]()
-        for entry in await self._map.items():
+        self._is_stale = False
+        for entry in await self._map.items(fresh=False):
+            self._is_stale = self._is_stale or entry.stale
+            self._generation = max(self._generation, entry.version >> COUNT_BITS)
             if matches(self._pattern, entry.key):
                 found.add(entry.key)
                 if entry.version > self._versions.get(entry.key, 0):

@@ -41,6 +41,7 @@ class Holdings(Component):
         self._disk = disk
         self._homes: dict[str, Home] = {}
         self._ends: list[tuple[int, str, str]] = []  # heap of (end, space, key)
+        self.began = 0.0  # time of the start of this node
 
     def figures(self) -> dict[str, int | float]:
         return {
@@ -62,6 +63,7 @@ class Holdings(Component):
     # --- from the disk ----------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
+        self.began = self._context.clock.now
         for kind, space, rest, row in rows.rows_of(beginning.rows(rows.TABLE)):
             if kind == rows.PROMISE:
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -34,35 +35,56 @@ class HomeRelay:
         self._questions = questions
         self._spaces = spaces
 
-    def pass_on(self, asked: IncomingCall[A], space: str, says: type[R], within: float = CONFIRM) -> None:
-        """Send a question on to the home of a space, and its reply back, for which it waits `within` s."""
+    def pass_on(
+        self,
+        asked: IncomingCall[A],
+        space: str,
+        says: type[R],
+        came: Callable[[R], None] = lambda value: None,
+        failed: Callable[[LocalError], None] | None = None,
+        within: float = CONFIRM,
+    ) -> None:
+        """Send a question on to the home of a space, and its reply back: see `send_to`."""
         known = self._spaces.find(space)
         assert known is not None
-        self.send_to(known.node, asked, says, within)
+        self.send_to(known.node, asked, says, came, failed, within)
 
-    def send_to(self, node: str, asked: IncomingCall[A], says: type[R], within: float = CONFIRM) -> None:
-        """Send a question on to a node, and its reply back."""
-        me, ask = self._context.me.name, asked.ask
+    def send_to(
+        self,
+        node: str,
+        asked: IncomingCall[A],
+        says: type[R],
+        came: Callable[[R], None] = lambda value: None,
+        failed: Callable[[LocalError], None] | None = None,
+        within: float = CONFIRM,
+    ) -> None:
+        """Send a question on to a node, and its reply back.
+
+        `came` is called with the value of a reply. `failed`, if given, is called instead of an answer with an
+        error. The reply is awaited for `within` s.
+        """
+        me, ask, fail = self._context.me.name, asked.ask, failed or asked.fail
         peer = self._nodes.next_hop(node) if len(ask.visited) < HOPS else None
         if peer is not None and peer.node.name in ask.visited:
-            asked.fail(LocalError(f"{me} knows another home.", hint="Try again.", code="NOT_HOME"))
+            fail(LocalError(f"{me} knows another home.", hint="Try again.", code="NOT_HOME"))
             return
         if peer is None:
-            asked.fail(_away(node, me))
+            fail(_away(node, me))
             return
 
-        def came(replies: Replies[R], _: list[str]) -> None:
+        def on_replies(replies: Replies[R], _: list[str]) -> None:
             for reply in replies.values():
                 if reply.code:
                     what, hint = REASONS.get(reply.code, ("refused the request.", ""))
-                    asked.fail(LocalError(f"{node} {what}", hint=hint, code=reply.code))
+                    fail(LocalError(f"{node} {what}", hint=hint, code=reply.code))
                 else:
+                    came(reply.value)
                     asked.reply(reply.value)
                 return
-            asked.fail(_away(node, me))
+            fail(_away(node, me))
 
-        on = replace(ask, visited=[*ask.visited, me])
-        self._questions.ask_all([peer], on, says, came, min(within, ask.within), is_patient=True)
+        passed = replace(ask, visited=[*ask.visited, me])
+        self._questions.ask_all([peer], passed, says, on_replies, min(within, ask.within), is_patient=True)
 
 
 def _away(node: str, me: str) -> LocalError:

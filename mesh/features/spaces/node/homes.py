@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from mesh.errors import LocalError, MeshError
 from mesh.features.spaces.model.batch import Batch, Changed, Numbered, SpaceState, with_generation
 from mesh.features.spaces.model.definition import Definition
-from mesh.features.spaces.model.space import COUNT_BITS, Head, Limits, Value
+from mesh.features.spaces.model.space import Head, Limits, Value
 from mesh.features.spaces.model.votes import is_live
 from mesh.features.spaces.node import rows
 from mesh.features.spaces.node.changes import Changes
@@ -174,7 +174,7 @@ class Homes(Component):
         if not is_live(fact.new):
             was_here = fact.old is not None and fact.old.home == self._context.me.uuid
             self._removed += [(fact.space, key) for key in home.state.values if was_here]
-            self._removed_version = fact.new.generation << COUNT_BITS
+            self._removed_version = max(self._removed_version, home.state.head.version)
             self._holdings.clear(fact.space)
             self._disk.commit_later()
             self._context.clock.wake(self._context.clock.now)

@@ -180,7 +180,7 @@ class LockCalls(Component):
 
         def at_home() -> None:
             if not self._spaces.is_home(space):
-                self._relay.pass_on(asked, space, says, within)
+                self._relay.pass_on(asked, space, says, within=within)
                 return
             try:
                 work()

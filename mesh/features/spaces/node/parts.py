@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mesh.features.spaces.node.changes import Changes
 from mesh.features.spaces.node.claiming import Claiming
+from mesh.features.spaces.node.copies import Copies
 from mesh.features.spaces.node.declaring import Declaring
 from mesh.features.spaces.node.holdings import Holdings
 from mesh.features.spaces.node.home_relay import HomeRelay
@@ -30,6 +31,7 @@ class SpaceParts(FeatureParts):
         self.holdings = Holdings(k.context, k.disk)
         changes = Changes(k.context, k.router)
         self.homes = Homes(k.context, k.disk, changes, self.spaces, self.leashes, self.holdings)
+        copies = Copies(k.context, self.holdings)
         relay = HomeRelay(k.context, k.nodes, k.questions, self.spaces)
         self.moving = Moving(
             k.context,
@@ -43,8 +45,8 @@ class SpaceParts(FeatureParts):
             self.homes,
         )
         declaring = Declaring(k.context, k.nodes, relay, self.spaces, self.claiming, self.moving)
-        calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes)
+        calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes, copies)
         self.locks = LockHomes(k.context, self.spaces, self.homes)
         lock_calls = LockCalls(k.context, relay, self.spaces, declaring, self.locks)
-        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes, self.moving
+        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes, copies, self.moving
         super().__init__(self.spaces, *homes, declaring, calls, self.locks, lock_calls)

@@ -1,6 +1,7 @@
 """The verbs of maps and counters, which are passed on to the home of the space."""
 
-# Law 1: only the home decides a write or answers a read. Other nodes pass the question on.
+# Law 1: only the home decides a write or answers a read. Other nodes pass the question on. A read that may be
+#        stale is answered with copies while the home does not act.
 # Law 2: a write counts only with the signature of its client, so no node can invent one.
 # Law 3: the first write or read creates a space, so a read on a node that is cut off fails: without the
 #        definition, it could not tell an empty space from one that it does not know.
@@ -13,7 +14,8 @@ from collections.abc import Sequence
 from mesh.errors import BadArgument, LocalError, MeshError, RemoteError
 from mesh.features.spaces.model.batch import Numbered
 from mesh.features.spaces.model.definition import COUNTER, OPERATIONS, check_space, check_space_key
-from mesh.features.spaces.model.space import NUMBER, Kind, Outcome, Value, Write
+from mesh.features.spaces.model.space import NUMBER, Kind, Outcome, Write
+from mesh.features.spaces.node.copies import Copies, row_of
 from mesh.features.spaces.node.declaring import Declaring
 from mesh.features.spaces.node.home_relay import HomeRelay
 from mesh.features.spaces.node.homes import Homes
@@ -28,6 +30,7 @@ from mesh.wire.calls import AskSpaceRead, AskSpaceWrite
 from mesh.wire.properties import decode_properties
 from mesh.wire.replies import SpaceRow, SpaceRows, SpaceWritten
 
+AWAY = ("NODE_AWAY", "NO_LEASH", "NOT_HOME", "NO_VALUES")  # the home does not act
 TTL_LEAST, TTL_MOST = 100, 10 * 365 * 24 * 3600 * 1000  # ms
 
 
@@ -35,13 +38,20 @@ class SpaceCalls(Component):
     """Component with the verbs for spaces."""
 
     def __init__(
-        self, context: NodeContext, relay: HomeRelay, spaces: Spaces, declaring: Declaring, homes: Homes
+        self,
+        context: NodeContext,
+        relay: HomeRelay,
+        spaces: Spaces,
+        declaring: Declaring,
+        homes: Homes,
+        copies: Copies,
     ) -> None:
         self._context = context
         self._relay = relay
         self._spaces = spaces
         self._when_defined = declaring.when_defined
         self._homes = homes
+        self._copies = copies
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskSpaceWrite, self._on_write, Right.WRITE), answer(AskSpaceRead, self._on_read))
@@ -77,12 +87,26 @@ class SpaceCalls(Component):
     def _write(self, asked: IncomingCall[AskSpaceWrite], write: Write) -> None:
         ask = asked.ask
         if not self._spaces.is_home(ask.space):
-            self._relay.pass_on(asked, ask.space, SpaceWritten)
+            self._relay.pass_on(asked, ask.space, SpaceWritten, lambda written: self._keep(ask, written))
             return
         if ask.ttl:
             write = dataclasses.replace(write, expires=self._context.clock.believed + ask.ttl * 10**6)
         numbered = Numbered(stream_of(ask.writer), ask.number, ask.low, write)
         self._homes.write(ask.space, numbered, lambda outcome: _answer(asked, outcome))
+
+    def _keep(self, ask: AskSpaceWrite, written: SpaceWritten) -> None:
+        """Keep a copy of what a client of this node has written."""
+        if written.code:
+            return
+        if ask.op == Kind.REMOVE.value:
+            self._copies.keep(ask.space, ask.key, None, written.version)
+            return
+        content = written.content if ask.op == Kind.ADD.value else ask.content
+        expires = self._context.clock.believed + ask.ttl * 10**6 if ask.ttl else 0
+        row = SpaceRow(
+            key=ask.key, content=content, props=ask.props, version=written.version, expires=expires
+        )
+        self._copies.keep_rows(ask.space, [row])
 
     # --- reads ------------------------------------------------------------------------------------------
 
@@ -92,29 +116,55 @@ class SpaceCalls(Component):
 
     def _read(self, asked: IncomingCall[AskSpaceRead]) -> None:
         ask = asked.ask
-        if not self._spaces.is_home(ask.space):
-            self._relay.pass_on(asked, ask.space, SpaceRows)
+        if self._spaces.is_home(ask.space):
+            self._read_here(asked)
             return
+
+        def failed(error: LocalError) -> None:
+            if ask.fresh or ask.visited or error.code not in AWAY:
+                asked.fail(error)
+            else:
+                self._reply_copies(asked)
+
+        def came(rows: SpaceRows) -> None:
+            if not rows.stale:
+                self._copies.keep_rows(ask.space, rows.rows)
+
+        self._relay.pass_on(asked, ask.space, SpaceRows, came, failed)
+
+    def _read_here(self, asked: IncomingCall[AskSpaceRead]) -> None:
+        ask, is_stale = asked.ask, False
         try:
             self._homes.check(ask.space)
         except LocalError as error:
-            asked.fail(error)
-            return
-        if ask.key:
-            row = self._row(ask.space, ask.key)
-            asked.reply(self._rows(ask.space, [row] if row is not None else []))
-        else:
-            keys = self._homes.state(ask.space).values
-            found, after = page(keys, lambda key: self._row(ask.space, key), ask)
-            asked.reply(self._rows(ask.space, found, after))
+            if ask.fresh or error.code not in AWAY:
+                asked.fail(error)
+                return
+            is_stale = True
+        keys = [ask.key] if ask.key else self._homes.state(ask.space).values
+        found, after = page(keys, lambda key: self._row(ask.space, key), ask)
+        head = self._homes.state(ask.space).head
+        asked.reply(
+            SpaceRows(
+                rows=found,
+                next="" if ask.key else after,
+                version=head.version,
+                keys=head.keys,
+                bytes=head.size,
+                stale=is_stale,
+            )
+        )
+
+    def _reply_copies(self, asked: IncomingCall[AskSpaceRead]) -> None:
+        """Answer with copies, as the home does not act."""
+        copies = self._copies.find(asked.ask.space)
+        keys = [key for key in copies if not asked.ask.key or key == asked.ask.key]
+        found, after = page(keys, lambda key: copies[key].row, asked.ask)
+        asked.reply(SpaceRows(rows=found, next=after, keys=len(copies), stale=True))
 
     def _row(self, space: str, key: str) -> SpaceRow | None:
         value = self._homes.find(space, key)
-        return _row(key, value) if value is not None else None
-
-    def _rows(self, space: str, found: list[SpaceRow], after: str = "") -> SpaceRows:
-        head = self._homes.state(space).head
-        return SpaceRows(rows=found, next=after, version=head.version, keys=head.keys, bytes=head.size)
+        return row_of(key, value) if value is not None else None
 
 
 def _answer(asked: IncomingCall[AskSpaceWrite], outcome: Outcome | MeshError) -> None:
@@ -123,10 +173,4 @@ def _answer(asked: IncomingCall[AskSpaceWrite], outcome: Outcome | MeshError) ->
         return
     asked.reply(
         SpaceWritten(code=outcome.code, version=outcome.version, content=outcome.content, props=outcome.props)
-    )
-
-
-def _row(key: str, value: Value) -> SpaceRow:
-    return SpaceRow(
-        key=key, content=value.content, props=value.props, version=value.version, expires=value.expires
     )
