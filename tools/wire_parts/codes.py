@@ -133,6 +133,7 @@ REPLY = {
     "TOO_MANY": f"More than {SUBSCRIPTIONS:,} subscriptions of a session, or too much work of another kind.",
     "TOO_MANY_ADDRESSES": f"The session serves {SUBSCRIPTIONS:,} addresses, or the node {MOST:,}.",
     "SPACE_EXISTS": "The map or group of counters exists with other terms.",
+    "NOT_STOPPED": "A map without voters moves by force only if its home is stated to be stopped.",
     "NO_SPACE": "The map or group of counters does not exist.",
     "HOME_ALIVE": "The home of the map still acts, so it is not moved by force.",
     "NOT_HOME": "The map is being moved: try again in a moment.",

@@ -68,7 +68,7 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "space_declare": (r.SpaceList,),
     "tx_ls": (r.TransactionRows,),
     "tx_decide": (r.Decided,),
-    "space_move": (r.SpaceList,),
+    "space_move": (r.SpaceMoved,),
     "space_remove": (r.SpaceList,),
 }
 TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
@@ -113,9 +113,10 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "lock_renew": (r.LocksRenewed,),
     "lock_release": NOTHING,
     "lock_ls": (r.LockRows,),
-    "space_move": (r.SpaceList,),
+    "space_move": (r.SpaceMoved,),
     "space_remove": (r.SpaceList,),
     "space_hand": NOTHING,
+    "space_copies": (r.SpaceCopies,),
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

@@ -66,6 +66,7 @@ from mesh.wire.calls.sessions import (
 from mesh.wire.calls.spaces import (
     AskSpaceBeat,
     AskSpaceClaim,
+    AskSpaceCopies,
     AskSpaceDeclare,
     AskSpaceHand,
     AskSpaceMove,
@@ -149,6 +150,7 @@ __all__ = [
     "AskSites",
     "AskSpaceBeat",
     "AskSpaceClaim",
+    "AskSpaceCopies",
     "AskSpaceDeclare",
     "AskSpaceHand",
     "AskSpaceMove",

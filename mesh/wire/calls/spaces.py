@@ -108,11 +108,32 @@ class AskSpaceMove(Carried, frozen=True, kw_only=True):
     Attributes:
         space: Name of the space.
         to: Name of the new home.
+        force: The home is lost. The new home begins with copies of other nodes.
+        stopped: With `force`, for a home without other voters: its name, as a statement that it is stopped.
+        accept_loss: With `force`: move it. Otherwise the answer only counts the copies.
     """
 
     verb = "space_move"
     space: SpaceName
     to: Name
+    force: bool = False
+    stopped: Name = ""
+    accept_loss: bool = False
+
+
+class AskSpaceCopies(Ask, frozen=True, kw_only=True):
+    """Return the copies of values that a node has.
+
+    Attributes:
+        space: Name of the space.
+        after: Key after which a page begins.
+        limit: Highest number of values in a page. 0: as many as fit.
+    """
+
+    verb = "space_copies"
+    space: SpaceName
+    after: SpaceKey = ""
+    limit: Natural = 0
 
 
 class AskSpaceRemove(Carried, frozen=True, kw_only=True):

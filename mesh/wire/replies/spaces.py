@@ -121,3 +121,33 @@ class SpaceBeaten(ReplyValue, frozen=True, kw_only=True):
     """
 
     refused: list[str] = []
+
+
+class SpaceMoved(ReplyValue, frozen=True, kw_only=True):
+    """The outcome of a move.
+
+    Attributes:
+        spaces: The definition in effect. Empty: nothing was moved.
+        copies: With `force`: number of values that the new home begins with.
+        oldest: Age of the oldest of these copies in s.
+        newest: Age of the newest one in s.
+    """
+
+    spaces: list[SpaceDefined] = []
+    copies: int = 0
+    oldest: float = 0.0
+    newest: float = 0.0
+
+
+class SpaceCopies(ReplyValue, frozen=True, kw_only=True):
+    """Copies of values.
+
+    Attributes:
+        rows: The copies, by key.
+        ages: For each, the seconds since it was the current value.
+        next: Value of `after` for the next page. Empty: this was the last.
+    """
+
+    rows: list[SpaceRow] = []
+    ages: list[float] = []
+    next: str = ""

@@ -18,7 +18,7 @@ from mesh.features.spaces.client.map import LEAST, MOST, Entry
 from mesh.features.spaces.client.watch import Change
 from mesh.features.spaces.model.definition import MAP
 from mesh.printable import harmless, typed
-from mesh.wire.replies import SpaceDefined, SpaceList, SpaceRows, read_result
+from mesh.wire.replies import SpaceDefined, SpaceList, SpaceMoved, SpaceRows, read_result
 
 name = click.argument("name", metavar="MAP")
 key = click.argument("key", metavar="KEY")
@@ -160,12 +160,33 @@ def rm(name: str, key: str | None, is_all: bool, url: str | None) -> int:
 @command.command("move")
 @name
 @click.option("--to", metavar="NODE", required=True, help="The new home.")
+@click.option("--force", is_flag=True, help="The home is lost: begin with copies of other nodes.")
+@click.option("--stopped", metavar="NODE", default="", help="With --force, without voters: the stopped home.")
+@click.option("--accept-loss", is_flag=True, help="With --force: move. Otherwise only count the copies.")
 @options.url
-def move(name: str, to: str, url: str | None) -> None:
-    """Move MAP with all values to another home."""
+def move(name: str, to: str, force: bool, stopped: str, accept_loss: bool, url: str | None) -> int:
+    """Move MAP with all values to another home.
+
+    With --force: exit code 1 if it was not moved.
+    """
     with sync.connect(url) as m:
+        if force:
+            return _force(m, f"{MAP}/{name}", to, stopped, accept_loss)
         m.map(name).move(to)
     print_message(f"the home of map {harmless(name)} is {harmless(to)}")
+    return 0
+
+
+def _force(m: sync.Client, space: str, to: str, stopped: str, accept_loss: bool) -> int:
+    said = m.call("space_move", space=space, to=to, force=True, stopped=stopped, accept_loss=accept_loss)
+    found = read_result(SpaceMoved, said)
+    ages = f", {found.newest:,.0f} to {found.oldest:,.0f} s old" if found.copies else ""
+    print_message(f"{harmless(to)} begins with {found.copies:,} copies{ages}; other values are lost")
+    if found.spaces:
+        print_message(f"the home of {harmless(space)} is {harmless(to)}")
+        return 0
+    print_message("nothing was moved.  To move it:  add --accept-loss")
+    return 1
 
 
 @command.command("watch")

@@ -15,7 +15,16 @@ from mesh.features.spaces.model.definition import check_space
 from mesh.features.spaces.proof import write_text
 from mesh.wire.calls import Ask, AskSpaceDeclare, AskSpaceMove, AskSpaceRead, AskSpaceWrite, arguments
 from mesh.wire.commands import Call
-from mesh.wire.replies import R, SpaceDefined, SpaceList, SpaceRow, SpaceRows, SpaceWritten, read_result
+from mesh.wire.replies import (
+    R,
+    SpaceDefined,
+    SpaceList,
+    SpaceMoved,
+    SpaceRow,
+    SpaceRows,
+    SpaceWritten,
+    read_result,
+)
 
 if TYPE_CHECKING:
     from mesh.features.spaces.client.spacing import Spacing
@@ -142,7 +151,7 @@ class Space:
         return (await self._repeated(ask, SpaceList, timeout, MOVING)).spaces[0]
 
     async def _move(self, to: str, timeout: float | None) -> None:
-        await self._ask(AskSpaceMove(space=self._space, to=to), SpaceList, timeout)
+        await self._ask(AskSpaceMove(space=self._space, to=to), SpaceMoved, timeout)
 
     async def _ask(self, ask: Ask, says: type[R], timeout: float | None) -> R:
         verb, said = ask.verb, arguments(ask)

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from mesh.features.spaces.model.space import Head, Limits, Outcome, Outcomes, Value, Write, decide, expire
+from mesh.features.spaces.model.space import (
+    COUNT_BITS,
+    Head,
+    Limits,
+    Outcome,
+    Outcomes,
+    Value,
+    Write,
+    decide,
+    expire,
+    size_of,
+)
 
 
 @dataclass(slots=True)
@@ -114,3 +125,20 @@ class Batch:
 def with_generation(head: Head, generation: int) -> Head:
     """Return the counts of a space under a newer generation of its home; versions begin above all before."""
     return head if generation <= head.generation else replace(head, generation=generation, count=0)
+
+
+FORCED = 1 << (COUNT_BITS - 1)  # bit of a count that no write reaches: the values are copies
+
+
+def is_forced(version: int) -> bool:
+    """Return whether a generation that begins with the values of this version begins with copies."""
+    return bool(version & FORCED)
+
+
+def begin_with_copies(state: SpaceState, generation: int) -> None:
+    """Give each copy a version of the new generation, so that no version of before counts."""
+    size = sum(size_of(key, value) for key, value in state.values.items())
+    for count, key in enumerate(sorted(state.values), 1):
+        state.values[key] = replace(state.values[key], version=generation << COUNT_BITS | count)
+    state.head = Head(generation, len(state.values), len(state.values), size)
+    state.outcomes.clear()

@@ -11,6 +11,7 @@ from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import Definition, check_space
 from mesh.features.spaces.model.space import Limits
 from mesh.features.spaces.node.claiming import Claimed, Claiming
+from mesh.features.spaces.node.forcing import Forcing
 from mesh.features.spaces.node.home_relay import HomeRelay
 from mesh.features.spaces.node.moving import Moving
 from mesh.features.spaces.node.spaces import Spaces
@@ -22,7 +23,9 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.nodes import Nodes
 from mesh.wire.calls import AskSpaceDeclare, AskSpaceMove, AskSpaceRemove, AskSpaces
 from mesh.wire.limits import SPACES
-from mesh.wire.replies import SpaceDefined, SpaceList
+from mesh.wire.replies import ReplyValue, SpaceDefined, SpaceList, SpaceMoved
+
+LONG = 60.0  # s that a move may take
 
 
 class Declaring(Component):
@@ -36,6 +39,7 @@ class Declaring(Component):
         spaces: Spaces,
         claiming: Claiming,
         moving: Moving,
+        forcing: Forcing,
     ) -> None:
         self._context = context
         self._nodes = nodes
@@ -43,6 +47,7 @@ class Declaring(Component):
         self._spaces = spaces
         self._claiming = claiming
         self._moving = moving
+        self._forcing = forcing
 
     def client_verbs(self) -> Sequence[Verb]:
         return (
@@ -103,7 +108,7 @@ class Declaring(Component):
         elif not self._spaces.is_home(ask.space):
             self._relay.pass_on(asked, ask.space, SpaceList)
         else:
-            self._redefine(asked, ask.space, wanted, None)
+            self._redefine(asked, ask.space, wanted)
 
     def _on_remove(self, asked: IncomingCall[AskSpaceRemove]) -> None:
         space = asked.ask.space
@@ -111,13 +116,16 @@ class Declaring(Component):
         if not self._spaces.is_home(space):
             self._relay.pass_on(asked, space, SpaceList)
             return
-        self._redefine(asked, space, replace(known, home=b"", node="", voters=()), None)
+        self._redefine(asked, space, replace(known, home=b"", node="", voters=()))
 
     def _on_move(self, asked: IncomingCall[AskSpaceMove]) -> None:
         space, to = asked.ask.space, asked.ask.to
         known, me = self._existing(space), self._context.me
+        if asked.ask.force:
+            self._force(asked, known)
+            return
         if not self._spaces.is_home(space):
-            self._relay.pass_on(asked, space, SpaceList)
+            self._relay.pass_on(asked, space, SpaceMoved, within=LONG)
             return
         uuid, peer = me.uuid, None
         if to != me.name:
@@ -127,7 +135,31 @@ class Declaring(Component):
                 raise LocalError(what, hint=f"See `mesh why node {to}`.", code="NODE_AWAY")
             uuid = peer.node.uuid
         voters = self._claiming.voters(space, uuid)
-        self._redefine(asked, space, replace(known, home=uuid, node=to, voters=voters), peer)
+        wanted = replace(known, home=uuid, node=to, voters=voters)
+        self._redefine(asked, space, wanted, peer, lambda found: SpaceMoved(spaces=found))
+
+    def _force(self, asked: IncomingCall[AskSpaceMove], known: Definition) -> None:
+        """Let the new home begin with copies, as the home is lost."""
+        ask, me = asked.ask, self._context.me
+        if ask.to != me.name:
+            self._relay.send_to(ask.to, asked, SpaceMoved, within=LONG)
+            return
+        if known.home == me.uuid and not self._forcing.lacks_values(ask.space):
+            what = f"{me.name} is the home of {ask.space} already."
+            hint = f"See `mesh why map {ask.space.partition('/')[2]}`."
+            raise LocalError(what, hint=hint, code="SPACE_EXISTS")
+
+        def moved(report: SpaceMoved) -> None:
+            now = self._spaces.find(ask.space)
+            is_here = now is not None and now.home == me.uuid
+            if ask.accept_loss and not is_here:
+                what = f"Another change of {ask.space} came first."
+                asked.fail(LocalError(what, hint="Try again.", code="NOT_HOME"))
+                return
+            found = [self._defined(ask.space, now)] if now is not None and is_here else []
+            asked.reply(replace(report, spaces=found))
+
+        self._forcing.force(ask, known, moved, asked.fail)
 
     def _existing(self, space: str) -> Definition:
         """Return the definition of a space. Raises: LocalError NO_SPACE."""
@@ -136,7 +168,14 @@ class Declaring(Component):
             raise LocalError(f"{space} does not exist.", hint="See `mesh map ls`.", code="NO_SPACE")
         return known
 
-    def _redefine(self, asked: IncomingCall[Any], space: str, wanted: Definition, to: Peer | None) -> None:
+    def _redefine(
+        self,
+        asked: IncomingCall[Any],
+        space: str,
+        wanted: Definition,
+        to: Peer | None = None,
+        reply: Callable[[list[SpaceDefined]], ReplyValue] = lambda found: SpaceList(spaces=found),
+    ) -> None:
         """Bring a definition of a space of this node into effect, and answer with it."""
 
         def then(error: LocalError | None) -> None:
@@ -147,7 +186,7 @@ class Declaring(Component):
                 what = f"Another change of {space} came first."
                 asked.fail(LocalError(what, hint="Try again.", code="NOT_HOME"))
             else:
-                asked.reply(SpaceList(spaces=[self._defined(space, now)] if now is not None else []))
+                asked.reply(reply([self._defined(space, now)] if now is not None else []))
 
         try:
             self._moving.redefine(space, wanted, to, then)

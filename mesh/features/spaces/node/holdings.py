@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
 from mesh.errors import LocalError, MeshError
@@ -107,17 +107,34 @@ class Holdings(Component):
         for stream in home.state.outcomes:
             yield Delete(rows.TABLE, rows.row_key(rows.OUTCOMES, name, stream))
 
+    def all_ops(self, name: str) -> Iterator[Put]:
+        """Yield the operations that store all values and counts of a space."""
+        state = self.home(name).state
+        for key, value in state.values.items():
+            yield rows.put_value(name, key, value)
+        yield rows.put_head(name, state.head)
+
+    def store_copies(self, name: str, values: Mapping[str, Value], head: Head) -> Iterator[Op]:
+        """Take copies in place of the values of a space, and yield the operations that store them."""
+        self.clear(name)
+        state = self.home(name).state
+        state.values.update(values)
+        state.head = head
+        for key, value in values.items():
+            self.await_end(name, key, value)
+        yield from self.all_ops(name)
+
     # --- for a new home -----------------------------------------------------------------------------------
 
     def to_hand(self, name: str, head: Head) -> Iterator[HandedRow]:
         """Yield the rows of a space for a new home, the counts last, as they complete the others."""
         home = self.home(name)
         for key, value in list(home.state.values.items()):
-            yield rows.VALUE, key.encode(), _content(rows.put_value(name, key, value))
+            yield rows.VALUE, key.encode(), rows.put_value(name, key, value).value
         for stream, outcomes in list(home.state.outcomes.items()):
             op = rows.put_outcomes(name, stream, rows.to_hand(outcomes), home.used.get(stream, 0))
-            yield rows.OUTCOMES, stream, _content(op)
-        yield rows.HEAD, b"", _content(rows.put_head(name, head))
+            yield rows.OUTCOMES, stream, op.value
+        yield rows.HEAD, b"", rows.put_head(name, head).value
 
     def store_handed(self, name: str, is_first: bool, handed: Sequence[HandedRow]) -> Iterator[Op]:
         """Take rows of a home, and yield the operations that store them.
@@ -149,8 +166,3 @@ class Holdings(Component):
         while self._ends and self._ends[0][0] <= now:
             _, name, key = heappop(self._ends)
             yield name, key
-
-
-def _content(op: Op) -> bytes:
-    assert isinstance(op, Put)
-    return op.value

@@ -11,7 +11,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from mesh.errors import LocalError, MeshError
-from mesh.features.spaces.model.batch import Batch, Changed, Numbered, SpaceState, with_generation
+from mesh.features.spaces.model.batch import (
+    Batch,
+    Changed,
+    Numbered,
+    SpaceState,
+    begin_with_copies,
+    is_forced,
+    with_generation,
+)
 from mesh.features.spaces.model.definition import Definition
 from mesh.features.spaces.model.space import Head, Limits, Value
 from mesh.features.spaces.model.votes import is_live
@@ -70,6 +78,14 @@ class Homes(Component):
         self._leashes.check(name, known)
         self._begin(home, known)
 
+    def lacks_values(self, name: str) -> bool:
+        """Return whether this node is the home, but without the values that it should begin with."""
+        try:
+            self.check(name)
+        except LocalError as error:
+            return error.code == "NO_VALUES"
+        return False
+
     def _begin(self, home: Home, known: Definition) -> None:
         """Begin a generation with the values that its definition names. Raises: LocalError NO_VALUES."""
         head = home.state.head
@@ -81,6 +97,11 @@ class Homes(Component):
             what = f"{self._context.me.name} does not have the values of {home.name} that it was given."
             hint = "Move it with --force --accept-loss, or restore the store of this node."
             raise LocalError(what, hint=hint, code="NO_VALUES")
+        elif is_forced(known.version):
+            begin_with_copies(home.state, known.generation)
+            for op in self._holdings.all_ops(home.name):
+                self._disk.later(op.table, op.key, op)
+            self._disk.commit_later()
         home.state.head = with_generation(home.state.head, known.generation)
 
     # --- reads ------------------------------------------------------------------------------------------
@@ -210,7 +231,10 @@ class Homes(Component):
         wall = self._context.clock.believed
         yield rows.put_head(home.name, batch.head)
         for key, value in batch.values():
-            yield rows.put_value(home.name, key, value)
+            if value is None:
+                yield rows.delete_value(home.name, key)
+            else:
+                yield rows.put_value(home.name, key, value)
         for stream, outcomes in batch.outcomes.items():
             yield rows.put_outcomes(home.name, stream, outcomes, wall)
         yield from self._outdated(home, batch, wall)

@@ -6,6 +6,7 @@ from mesh.features.spaces.node.changes import Changes
 from mesh.features.spaces.node.claiming import Claiming
 from mesh.features.spaces.node.copies import Copies
 from mesh.features.spaces.node.declaring import Declaring
+from mesh.features.spaces.node.forcing import Forcing
 from mesh.features.spaces.node.holdings import Holdings
 from mesh.features.spaces.node.home_relay import HomeRelay
 from mesh.features.spaces.node.homes import Homes
@@ -44,9 +45,12 @@ class SpaceParts(FeatureParts):
             self.holdings,
             self.homes,
         )
-        declaring = Declaring(k.context, k.nodes, relay, self.spaces, self.claiming, self.moving)
+        forcing = Forcing(
+            k.context, k.disk, k.neighbours, k.questions, self.claiming, self.holdings, self.homes, copies
+        )
+        declaring = Declaring(k.context, k.nodes, relay, self.spaces, self.claiming, self.moving, forcing)
         calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes, copies)
         self.locks = LockHomes(k.context, self.spaces, self.homes)
         lock_calls = LockCalls(k.context, relay, self.spaces, declaring, self.locks)
-        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes, copies, self.moving
+        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes, copies, self.moving, forcing
         super().__init__(self.spaces, *homes, declaring, calls, self.locks, lock_calls)

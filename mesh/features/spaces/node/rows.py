@@ -56,19 +56,21 @@ _read_value, _read_head = reader(_Value, LARGEST_ROW), reader(_Head, LARGEST_ROW
 _read_outcomes, _read_promise = reader(_Outcomes, 64 * LARGEST_ROW), reader(_Promise, LARGEST_ROW)
 
 
-def put_value(space: str, key: str, value: Value | None) -> Op:
-    at = row_key(VALUE, space, key.encode())
-    if value is None:
-        return Delete(TABLE, at)
-    return Put(TABLE, at, pack([value.content, value.version, value.expires, value.props]))
+def put_value(space: str, key: str, value: Value) -> Put:
+    row = pack([value.content, value.version, value.expires, value.props])
+    return Put(TABLE, row_key(VALUE, space, key.encode()), row)
 
 
-def put_head(space: str, head: Head) -> Op:
+def delete_value(space: str, key: str) -> Op:
+    return Delete(TABLE, row_key(VALUE, space, key.encode()))
+
+
+def put_head(space: str, head: Head) -> Put:
     row = pack([head.generation, head.count, head.keys, head.size])
     return Put(TABLE, row_key(HEAD, space), row)
 
 
-def put_outcomes(space: str, stream: bytes, outcomes: Outcomes, wall: int) -> Op:
+def put_outcomes(space: str, stream: bytes, outcomes: Outcomes, wall: int) -> Put:
     rows = {n: [o.code, o.version, o.content, o.props] for n, o in outcomes.rows.items()}
     return Put(TABLE, row_key(OUTCOMES, space, stream), pack([outcomes.low, rows, wall]))
 

@@ -50,7 +50,7 @@ class Spaces(Component):
         self._shared = shared
         self._all: dict[str, Definition] = {}  # removed ones, too
         self._outdated: set[str] = set()  # names whose rows are older than the definitions in effect
-        shared.add(RowKind(SPACE, self._check, self._on_row_changed))
+        shared.add(RowKind(SPACE, self._check, self._on_row_changed, is_early=True))
 
     def features(self) -> Sequence[str]:
         return (SPACES,)

@@ -13,7 +13,7 @@ from mesh.features.spaces.model.definition import Definition, check_space, packe
 from mesh.features.spaces.model.votes import Promise, accepted, is_live, promised
 from mesh.features.spaces.node import rows
 from mesh.features.spaces.node.spaces import TAKEN, Spaces
-from mesh.flow.leash import may_grant_claim, silence_left
+from mesh.flow.leash import SILENCE, may_grant_claim, silence_left
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.incoming_call import IncomingCall, Verb, answer
@@ -88,7 +88,7 @@ class Voting(Component):
     def _silence_left(self, space: str, known: Definition) -> float:
         if known.electors == (known.home,):  # there are no heartbeats
             is_here = known.home == self._context.me.uuid
-            return 3600.0 if is_here or self._neighbours.directory.is_alive(known.home) else 0.0
+            return SILENCE if is_here or self._neighbours.directory.is_alive(known.home) else 0.0
         return silence_left(self._heard.get(space, -inf), self._began, self._context.clock.now)
 
     def _promised(self, ask: AskSpaceClaim, old: Promise) -> Promise | None:

@@ -66,6 +66,14 @@ def test_a_map_is_removed_and_moved_only_by_clear_words(given: Given, capsys: Ca
     assert main(["map", "create", "m", "--voter", "a", "--voter", "b"]) == 0
 
 
+def test_a_forced_move_first_counts_the_copies(given: Given, capsys: Capture) -> None:
+    told = {"spaces": [], "copies": 2, "oldest": 90.0, "newest": 12.0}
+    given(call=told)
+    assert main(["map", "move", "m", "--to", "stork", "--force", "--stopped", "heron"]) == 1
+    assert "stork begins with 2 copies, 12 to 90 s old" in (err := capsys.readouterr().err)
+    assert "add --accept-loss" in err
+
+
 def at(node: RunningNode, *line: str) -> subprocess.CompletedProcess[str]:
     return node.mesh(*line, "--url", node.name)
 

@@ -1,0 +1,100 @@
+"""Forced moves: the home is lost, and another node begins with copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mesh.errors import LocalError
+from mesh.flow.leash import SILENCE
+from tests.mesh.features.spaces.players import NODES, Players, play
+
+
+async def forced(it: Players, client: Any, to: str, **said: Any) -> Any:
+    return await it.outcome(client.call("space_move", space="map/m", to=to, force=True, **said))
+
+
+def test_a_lost_map_begins_with_copies_whose_versions_are_new() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("ibis") as joe, it.m.connect("stork") as ann:
+            await it.outcome(joe.map("m").declare(home="heron"))
+            old = await it.outcome(ann.map("m").put("a", 1))
+            await it.outcome(joe.map("m").put("b", 2))
+            await it.outcome(joe.map("m").put("a", 3))
+            watch = ann.map("m").watch()
+            for _ in range(2):
+                await it.outcome(anext(watch))
+            async with it.m.connect("heron") as far:
+                await it.outcome(far.map("m").put("lost", 4))
+            assert (await it.outcome(anext(watch))).key == "lost"
+            it.m.kill("heron")
+            await it.m.pass_time(SILENCE + 1)
+            told = await forced(it, joe, "stork")
+            assert (told["copies"], told["spaces"]) == (2, []) and told["oldest"] >= told["newest"] > SILENCE
+            assert (await forced(it, joe, "stork", accept_loss=True))["spaces"][0]["home"] == "stork"
+            found = await it.outcome(joe.map("m").items())
+            assert [(e.key, e.value, e.stale) for e in found] == [("a", 3, False), ("b", 2, False)]
+            assert min(e.version for e in found) > old
+            assert await it.outcome(joe.map("m").put_if("a", 5, version=old)) is None
+            assert await it.outcome(joe.map("m").put_if("a", 5, version=found[0].version)) is not None
+            kinds = [await it.outcome(anext(watch)) for _ in range(4)]
+            assert [(e.kind, e.key) for e in kinds] == [
+                ("gap", ""), ("put", "a"), ("put", "b"), ("removed", "lost"),
+            ]  # fmt: skip
+            it.m.start("heron")
+            await it.m.joined()
+            async with it.m.connect("heron") as far:
+                assert [e.value for e in await it.outcome(far.map("m").items())] == [5, 2]
+            for name in NODES:
+                it.m.kill(name)
+                it.m.start(name)
+            await it.m.joined()
+            again = await it.outcome(joe.map("m").items())
+            assert [e.value for e in again] == [5, 2] and again[1].version == found[1].version
+
+    play(scenario)
+
+
+def test_a_map_whose_home_lives_is_not_moved_by_force() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("heron") as joe, it.m.connect("stork") as ann:
+            await it.outcome(joe.map("m").put("a", 1))
+            with pytest.raises(LocalError) as alive:
+                await forced(it, ann, "stork", accept_loss=True)
+            assert alive.value.code == "HOME_ALIVE" and "heron" in str(alive.value)
+            with pytest.raises(LocalError) as same:
+                await forced(it, joe, "heron", accept_loss=True)
+            assert same.value.code == "SPACE_EXISTS"
+            with pytest.raises(LocalError) as wrong:
+                await forced(it, ann, "stork", stopped="ibis")
+            assert wrong.value.code == "NOT_STOPPED"
+            await it.outcome(joe.map("m").put("a", 2))
+
+    play(scenario)
+
+
+def test_a_map_without_voters_is_moved_only_if_its_home_is_stated_to_be_stopped() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("heron") as joe, it.m.connect("stork") as ann:
+            await it.outcome(joe.map("m").put("a", 1))
+            await it.outcome(ann.map("m").get("a"))
+            with pytest.raises(LocalError) as unsaid:
+                await forced(it, ann, "stork", accept_loss=True)
+            assert unsaid.value.code == "NOT_STOPPED" and "--stopped heron" in unsaid.value.hint + str(
+                unsaid.value
+            )
+            with pytest.raises(LocalError) as alive:
+                await forced(it, ann, "stork", stopped="heron", accept_loss=True)
+            assert alive.value.code == "HOME_ALIVE"
+            it.m.kill("heron")
+            await it.m.pass_time(12)
+            told = await forced(it, ann, "stork", stopped="heron", accept_loss=True)
+            assert told["copies"] == 1 and told["spaces"][0]["home"] == "stork"
+            assert await it.outcome(ann.map("m").put("a", 2)) > 0
+            it.m.start("heron")
+            await it.m.joined()
+            entry = await it.outcome(joe.map("m").get("a"))
+            assert entry is not None and entry.value == 2
+
+    play(scenario, ("heron", "stork"))
