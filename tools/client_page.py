@@ -52,7 +52,8 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
       "provisional", "late", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
     ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unknown_gaps", "unsubscribe", "id"]),
     ("A message from a queue", "Besides the attributes of a message, a delivery has the following.",
-     mesh.Delivery, ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
+     mesh.Delivery, ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group", "db",
+     "done_before"]),
     ("A request", "Besides the attributes of a message, a request has the following.",
      mesh.Request, ["reply", "fail", "remaining", "wants_reply"]),
 )  # fmt: skip

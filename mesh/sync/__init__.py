@@ -5,6 +5,7 @@ most iterators have calls with a `timeout`, such as `next_message`. Each client 
 thread of its own, and may be called from several threads.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mesh.sync.client import Client, connect
@@ -18,6 +19,7 @@ from mesh.sync.services import Gathering, Registrations, Service
 from mesh.sync.subscription import Subscription
 
 if TYPE_CHECKING:
+    from mesh.sync.databases import OutboxSender, outbox, transaction
     from mesh.sync.embedded import node
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "Deliveries",
     "Delivery",
     "Gathering",
+    "OutboxSender",
     "Queue",
     "Receipt",
     "Registrations",
@@ -34,6 +37,8 @@ __all__ = [
     "Subscription",
     "connect",
     "node",
+    "outbox",
+    "transaction",
 ]
 
 
@@ -42,6 +47,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("OutboxSender", "outbox", "transaction"):
+        return getattr(import_module("mesh.sync.databases"), name)
     # Imported on first use, because it imports the whole node.
     if name == "node":
         from mesh.sync.embedded import node

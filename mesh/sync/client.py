@@ -20,7 +20,7 @@ from mesh.sync.requesting import Requesting
 from mesh.sync.retained_values import RetainedValues
 from mesh.sync.sending_verbs import SendingVerbs
 from mesh.sync.subscribing import Subscribing
-from mesh.sync.transaction import Transacting
+from mesh.sync.transacting import Transacting
 
 
 class Client(

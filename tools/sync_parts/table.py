@@ -91,7 +91,7 @@ def modules() -> Mapping[str, GeneratedModule]:
         "consumer": GeneratedModule("The consumer of a queue: `with q.consume() as jobs: for job in jobs`.", [
             _by_hand("mesh.features.queues.client.consumer:Consumer", "iterators:ThreadConsumer"),
         ]),
-        "transaction": GeneratedModule("Transactions without an event loop.", [
+        "transacting": GeneratedModule("Transactions without an event loop.", [
             _by_hand(f"{TRANSACTIONS}:Transaction", "transactions:ThreadTransaction", False),
             _feature(transacting),
         ]),

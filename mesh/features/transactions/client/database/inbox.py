@@ -96,10 +96,12 @@ class QueueInbox:
         self._count = 0
 
     def connection(self, of: Of) -> Any:
+        """Return the connection of a job whose block is open, else `None`."""
         found = self._open.get(of)
         return None if found is None else found.adapter.connection
 
     def is_done(self, of: Of) -> bool:
+        """Return whether nothing is to be done for a job whose block is open."""
         found = self._open.get(of)
         return found is not None and found.start is not JobStart.RUN
 

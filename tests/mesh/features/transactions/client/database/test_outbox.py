@@ -217,3 +217,20 @@ def test_a_url_that_is_none_and_a_database_without_tables(tmp_path: Path) -> Non
     with pytest.raises(mesh.LocalError) as raised:
         run(scenario(f"sqlite:///{tmp_path}/none/shop.db"))
     assert raised.value.code == "DB_FAILED"
+
+
+def test_programs_without_a_loop_write_and_send(tmp_path: Path) -> None:
+    url = prepared(sqlite_url(tmp_path))
+    with place() as here, here.sync_node("a") as m:
+        m.queue("mail").declare()
+        with closing(sqlite3.connect(tmp_path / "shop.db")) as db:
+            with mesh.sync.transaction(db=db) as tx:
+                db.execute("INSERT INTO orders VALUES ('1')")
+                tx.put("mail", "letter")
+            with pytest.raises(KeyError), mesh.sync.transaction(db=db) as tx:
+                tx.put("mail", "never")
+                raise KeyError
+        with mesh.sync.outbox(url, "a", environ=here.environ) as outbox:
+            outbox.drained()
+        assert [each.text for each in m.queue("mail").peek()] == ["letter"]
+    assert rows_of(url, "SELECT name FROM orders") == [("1",)]
