@@ -10,6 +10,7 @@ import sys
 import click
 
 from tools.lab_parts import standing
+from tools.lab_parts.jobs.command import jobs
 from tools.lab_parts.netlab import Refused
 from tools.lab_parts.quantities import chance, hosts, seconds
 from tools.lab_parts.soak_commands import FAILED, queues, services, sites, soak, visits, week
@@ -118,7 +119,7 @@ def _check(there: range, *given: int) -> None:
         raise click.BadParameter(f"host {strangers[0]} does not exist, only 1 to {len(there)}")
 
 
-for command in (soak, queues, services, sites, visits, week):
+for command in (soak, queues, services, sites, visits, week, jobs):
     lab.add_command(command)
 
 

@@ -1,0 +1,1 @@
+"""Tests of the run with jobs in a database."""
