@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from mesh.features.transactions.database.adapter import Row, drive
 from mesh.features.transactions.database.opening import OpenDatabase
 from mesh.features.transactions.database.schema import check_version
-from mesh.features.transactions.model.outbox_rules import first_number, next_attach, numbered
+from mesh.features.transactions.model.outbox_rules import first_number, may_use_stream, next_attach, numbered
 
 LEASE = 10.0  # s
 _MINE = "stream = ? AND owner = ?"
@@ -124,14 +124,18 @@ class OutboxTable:
 
     # --- rows -------------------------------------------------------------------------------------------
 
-    def number_rows(self, stream: int, left_at: int, most: int) -> Numbered | None:
-        """Number rows in the order of their ids; `None` if another sender owns the stream."""
+    def number_rows(
+        self, stream: int, left_at: int, most: int, is_lease_over: Callable[[], bool]
+    ) -> Numbered | None:
+        """Number rows in the order of their ids; `None` if this sender may not use the stream any more.
+
+        `is_lease_over` is asked once the row of the stream is locked, which may take long.
+        """
         with self._transaction():
-            sql = f"SELECT next, {self._clock} FROM heronry_stream WHERE {_MINE}{self._lock}"
-            found = self._run(sql, stream, self._owner)
-            if not found:
+            sql = f"SELECT next, {self._clock}, owner FROM heronry_stream WHERE stream = ?{self._lock}"
+            ((next_number, clock, owner),) = self._run(sql, stream)
+            if not may_use_stream(owner, self._owner, is_lease_over()):
                 return None
-            next_number, clock = found[0]
             rows = self._run(
                 "SELECT id, domain FROM heronry_outbox WHERE stream = ? AND number IS NULL "
                 "AND error IS NULL ORDER BY id LIMIT ?",

@@ -76,7 +76,8 @@ class StreamSender:
         has_settled = await self._settle(client)
         if not has_rows:
             return has_settled
-        found = await self._run(self._table.number_rows, self.stream, self._left_at, self._room(client))
+        given = self.stream, self._left_at, self._room(client), lambda: self._now() >= self._until
+        found = await self._run(self._table.number_rows, *given)
         if found is None or found.is_restored:
             await self.leave()
             return found is not None

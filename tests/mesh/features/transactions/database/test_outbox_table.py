@@ -1,0 +1,122 @@
+"""The statements of a sender, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mesh
+from mesh.features.transactions.database.adapter import drive
+from mesh.features.transactions.database.opening import OpenDatabase, open_database
+from mesh.features.transactions.database.outbox_table import OutboxTable
+from tests.mesh.features.transactions.database.drivers import prepared, sqlite_url
+from tests.postgres import PostgresServer
+
+Tables = tuple[OutboxTable, OutboxTable, OpenDatabase]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tables]:
+    """Yield the tables of two senders, and the database."""
+    if request.param == "sqlite":
+        url = sqlite_url(tmp_path)
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        url = server.database()
+    prepared(url)
+    one, two = open_database(url), open_database(url)
+    yield OutboxTable(one, "one"), OutboxTable(two, "two"), one
+    one.close()
+    two.close()
+
+
+def write(database: OpenDatabase, *queues: str) -> None:
+    async def scenario() -> None:
+        async with mesh.transaction(db=database.adapter.connection) as tx:
+            for queue in queues:
+                tx.put(queue, queue)
+
+    asyncio.run(scenario())
+
+
+def sql(database: OpenDatabase, statement: str) -> None:
+    drive(database.adapter.execute(statement))
+    drive(database.adapter.commit())
+
+
+def is_over() -> bool:
+    return True
+
+
+def runs() -> bool:
+    return False
+
+
+def test_one_sender_has_a_stream_until_its_lease_is_over(tables: Tables) -> None:
+    one, two, database = tables
+    first = one.take(0)
+    assert first is not None and two.take(0) is None
+    assert one.renew(0) and not two.renew(0)
+    sql(database, "UPDATE heronry_stream SET until = 1")
+    second = two.take(0)
+    assert second is not None and second.attach > first.attach and second.seed == first.seed
+    assert not one.renew(0) and one.take(0) is None
+    two.release([0])
+    assert one.take(0) is not None
+
+
+def test_rows_are_numbered_by_domain_and_only_by_the_owner(tables: Tables) -> None:
+    """Law 2 and law 3 of the rules of an outbox."""
+    one, two, database = tables
+    write(database, "a", "b", "a")
+    assert one.due() == [0]
+    assert one.take(0) is not None
+    assert two.number_rows(0, 0, 10, runs) is None
+    assert one.number_rows(0, 0, 10, is_over) is None
+    found = one.number_rows(0, 0, 10, runs)
+    assert found is not None and (found.rows, found.is_restored) == (3, False)
+    rows = one.load(0, 0, 10)
+    assert [row.target for row in rows] == ["a", "a", "b"]
+    assert [row.number - rows[0].number for row in rows] == [0, 1, 2]
+    assert (one.lowest(0), one.highest(0)) == (rows[0].number, rows[2].number)
+    assert found.left_at == one.highest(0) + 1
+
+
+def test_a_row_of_the_stream_that_is_behind_was_restored(tables: Tables) -> None:
+    one, _, database = tables
+    assert one.take(0) is not None
+    write(database, "a")
+    found = one.number_rows(0, 0, 10, runs)
+    assert found is not None
+    sql(database, "UPDATE heronry_stream SET next = 5")
+    write(database, "b")
+    again = one.number_rows(0, found.left_at, 10, runs)
+    assert again is not None and again.is_restored and again.left_at > found.left_at
+
+
+def test_answers_delete_rows_or_take_their_numbers(tables: Tables) -> None:
+    one, _, database = tables
+    write(database, "a", "b", "c", "d")
+    assert one.take(0) is not None and one.number_rows(0, 0, 10, runs) is not None
+    numbers = [row.number for row in one.load(0, 0, 10)]
+    one.delete(0, [(numbers[0], numbers[1])])
+    one.refuse(0, numbers[2], "no queue")
+    one.refuse(0, numbers[3], None)
+    assert one.load(0, 0, 10) == []
+    assert one.number_rows(0, numbers[3] + 1, 10, runs) is not None
+    assert [row.target for row in one.load(0, 0, 10)] == ["d"]
+    one.delete(0, [(0, 2**62)])
+    assert one.due() == []  # the dead row is not due
+
+
+def test_the_session_is_kept_for_the_next_sender(tables: Tables) -> None:
+    one, two, _ = tables
+    assert one.take(3) is not None
+    one.set_token(3, b"token")
+    two.set_token(3, b"other")
+    one.release([3])
+    found = two.take(3)
+    assert found is not None and found.token == b"token"
