@@ -61,6 +61,7 @@ class Deliveries(delivery.Deliveries[T]):
         self._thread.run(super().nack, delay=delay)
 
     def __enter__(self) -> Self:
+        self._check_undivided()
         return self
 
     def __exit__(

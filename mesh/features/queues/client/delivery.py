@@ -283,7 +283,14 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
         rest = [place for place in self._places if self._queued.states[place] != SAID]
         return [(self._queued, rest or self._places)]
 
+    def _check_undivided(self) -> None:
+        """Raise BadArgument for a consumer with an inbox, which notes job by job."""
+        if self._hands.database is not None:
+            hint = "Use `async for job in jobs: async with job:`."
+            raise BadArgument("A batch has no transaction of a database; each job has one.", hint=hint)
+
     async def __aenter__(self) -> Self:
+        self._check_undivided()
         return self
 
     async def __aexit__(

@@ -98,9 +98,11 @@ class DeliverySettling:
             if (places := [p for p in all_ if queued.states[p] != SAID])
         ]
         if error is None and left:
-            # With a database the work is recorded: if the message comes again, it is done before.
-            with suppress(*(() if self.database is None else (LeaseOver,))):
+            try:
                 await self.settle(ACK, left, is_implicit=True)
+            except LeaseOver:
+                if self.database is None:  # otherwise the job is noted, and done before when it comes again
+                    raise
         elif left:
             with suppress(MeshError):  # the user's exception matters more
                 self._settle_messages(NACK, left)

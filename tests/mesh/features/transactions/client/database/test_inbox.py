@@ -215,3 +215,25 @@ def test_a_source_that_is_no_database() -> None:
         mesh.DatabaseInbox(sqlite3.connect, on_unknown="guess")  # type: ignore[arg-type]
     with pytest.raises(mesh.BadArgument):
         mesh.DatabaseInbox(sqlite3.connect, keep=0)
+
+
+def test_a_batch_has_no_transaction(tmp_path: Path) -> None:
+    url = prepared(sqlite_url(tmp_path))
+
+    async def scenario() -> None:
+        with place() as here:
+            async with here.node("a") as m:
+                q = m.queue("jobs")
+                await q.declare()
+                await q.put("1")
+                async with q.consume(inbox=sqlite_opener(url)) as jobs:
+                    batch = await anext(aiter(jobs.batches()))
+                    with pytest.raises(mesh.BadArgument):
+                        async with batch:
+                            pass
+                    with pytest.raises(mesh.Closed):
+                        assert batch[0].db
+                async with q.consume() as jobs, await anext(jobs) as job:
+                    assert not job.done_before
+
+    run(scenario())
