@@ -72,7 +72,7 @@ class CautiousResend(Generic[U]):
         return not self.is_on or len(self._line) == 1
 
     def next_after_answer(self) -> Iterable[U]:
-        """Return those that may be sent now: none unless the first one is answered.
+        """Return the units to send now; there are none until the first is answered.
 
         `is_on` is cleared after the last answer.
         """

@@ -62,7 +62,7 @@ class PlannedForwards:
     def store(self) -> list[Op]:
         """Return the operations that store the entries, again after `forget_positions`.
 
-        The operations belong into one commit with those that are emitted meanwhile: see `Disk.together`.
+        The caller joins their commit with the commits emitted meanwhile: see `Disk.together`.
         """
         ops = list[Op]()
         for entry in self._entries:

@@ -30,7 +30,7 @@ class OutboundSize:
         return messages > s.tailback_count or size > s.tailback_bytes
 
     def check_room(self, messages: int, size: int) -> None:
-        """Raise TailBackFull if there is no room for so many more messages and bytes."""
+        """Raise TailBackFull if that many more messages or bytes exceed a limit."""
         messages, size = messages + self._onward.messages, size + self._onward.bytes
         if self._exceeds(messages, size):
             raise self._full_error(messages, size)

@@ -123,7 +123,7 @@ class Publishing(Component):
         return refusals
 
     def publish_again(self, session: Session, e: Envelope) -> None:
-        """Process an envelope of a committed transaction as one that the client has sent again."""
+        """Process an envelope of a committed transaction as a resent one."""
         self._forwarder.publish(replace(e, sender=session.text), was_sent=True)
 
     def _is_refused(self, session: Session, e: Envelope, may_write: bool) -> bool:

@@ -173,7 +173,7 @@ class ClientCommits:
         return promise
 
     def _release(self) -> None:
-        """Send what waited for an outcome, and does not any more."""
+        """Send the messages and transactions that no longer wait for an outcome."""
         before, self._sender.held = self._sender.held, held_back(self._open.values())
         if before != self._sender.held:
             for unit in self._units():
@@ -181,7 +181,7 @@ class ClientCommits:
                     self._sender.send_unit(unit)
 
     def _on_outcome(self, it: OpenCommit, found: TxOutcome | None) -> None:
-        """End a transaction by what its node has answered, or nobody knows."""
+        """End a transaction by the outcome that its node returned; None: the outcome stays unknown."""
         if found is not None and found.code:
             self._refuse(it, found.code, found.text, found.index)
         elif found is not None and len(found.answers) == len(it.envelopes):

@@ -19,9 +19,9 @@ FINAL = ("OUTCOME_EXPIRED", "UNKNOWN_VERB", "FORGED_VISIT", "MALFORMED", "BAD_QU
 
 
 class Doubts:
-    """The questions of one client about outcomes in doubt.
+    """The questions of one client about outcomes.
 
-    `ended(it, outcome)` is called once for each transaction; with `None` if nobody knows its outcome.
+    `ended(it, outcome)` is called once for each transaction; with `None` if the outcome stays unknown.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The transactions of a client without an outcome, and the order of what is sent with them."""
+"""Open transactions of a client, and the order in which envelopes are sent with them."""
 
 # Law 1: everything is sent again in the order in which it was sent first.
 # Law 2: while the outcome of a transaction is in doubt and awaited, later messages of its domains wait, and
@@ -85,7 +85,7 @@ def resolve(promise: Promise, ended: Ended) -> None:
 
 
 def held_back(commits: Iterable[OpenCommit]) -> Held:
-    """Return what waits for the outcomes in doubt. `commits` are in the order of their numbers."""
+    """Return the messages that wait for outcomes. `commits` are in the order of their numbers."""
     held: Held = {}
     for it in commits:
         if (it.is_doubtful and it.is_awaited) or (not it.is_doubtful and is_held(it, held)):
