@@ -10,6 +10,7 @@ import { Consumer } from './queues.js';
 import { REPLIES, Requests, Service } from './services.js';
 import { MeshError, Session } from './session.js';
 import { Subscription } from './subscription.js';
+import { Transactions } from './transactions.js';
 import { Visits } from './visits.js';
 import * as wire from './wire.js';
 
@@ -39,6 +40,7 @@ export class Client extends EventEmitter {
   #requests;
   #calls;
   #visits;
+  #transactions;
   #departing;
   #subscriptions = new Map(); // by number
   #consumers;
@@ -70,6 +72,8 @@ export class Client extends EventEmitter {
     this.#calls = new Calls(this.#session);
     this.#consumers = new Consumers(this.#calls, (address, error) => this.emit('unserved', address, error));
     this.#visits = new Visits(this.#session);
+    const parts = { session: this.#session, publisher: this.#publisher, calls: this.#calls, visits: this.#visits };
+    this.#transactions = new Transactions(parts);
     this.#departing = new Departing({
       session: this.#session,
       publisher: this.#publisher,
@@ -131,6 +135,16 @@ export class Client extends EventEmitter {
    *  time, in order. Resolves as `publish` does. */
   async put(queue, content, options = {}) {
     return this.#publish(options.key ?? '', content, intoQueue(queue, options), { ...options, priority: 5 });
+  }
+
+  /**
+   * Commit the operations of `work(tx)` all together: `ack` and `nack` jobs, `put`, `publish` and `send` messages.
+   * Resolves with the answers to the messages. An exception of `work` drops all. Rejects with a MeshError: nothing has
+   * happened, and `operation` is the index of the refused one; or with IN_DOUBT if no answer arrives in `timeout` s.
+   */
+  async transaction(work, { timeout = 30 } = {}) {
+    this.#require('transactions');
+    return this.#transactions.run(work, (...message) => this.#message(...message), timeout);
   }
 
   /** Erase a topic and its retained value. Resolves with the erased keys. */
@@ -264,6 +278,7 @@ export class Client extends EventEmitter {
     }
     this.#calls.again();
     this.#consumers.again();
+    this.#transactions.welcomed();
     this.#publisher.again(isElsewhere);
     this.#sayAck();
     this.#opening?.resolve();
@@ -283,14 +298,15 @@ export class Client extends EventEmitter {
 
   /** Whether a call, a delivery, or a request with a lower number than `first` is open. */
   #isBusy(first) {
-    return this.#consumers.isBusy || this.#calls.count > 0 || this.#requests.hasOpen(first);
+    const isCalling = this.#transactions.isBusy || this.#calls.count > 0;
+    return this.#consumers.isBusy || isCalling || this.#requests.hasOpen(first);
   }
 
   #heard(command, envelopes) {
     switch (command[0]) {
       case wire.ANSWERS: return command[1].forEach((answer) => this.#publisher.answered(answer));
       case wire.ITEMS: return this.#arrived(Number(command[1]), command[2], envelopes);
-      case wire.REPLY: return this.#calls.replied(command, envelopes);
+      case wire.REPLY: return this.#transactions.replied(command) || this.#calls.replied(command, envelopes);
       case wire.ENDED: return this.#ended(command);
     }
   }
@@ -346,6 +362,7 @@ export class Client extends EventEmitter {
     clearTimeout(this.#ackTimer);
     this.#departing.cancel();
     this.#session.close(goodbye);
+    this.#transactions.fail(error);
     this.#publisher.fail(error);
     this.#requests.fail(error);
     this.#calls.fail(error);

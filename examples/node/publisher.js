@@ -11,6 +11,7 @@ export class Publisher {
   #sent = new Set(); // envelopes without a final answer, in order
   #flight = 0; // envelopes without any answer
   #flightBytes = 0; // bytes of these
+  #commits = 0; // transactions without an outcome
   #idle = []; // called when everything is answered
 
   constructor(session) {
@@ -31,6 +32,43 @@ export class Publisher {
     return entry.first.promise;
   }
 
+  /** Number the messages of a transaction, and send it: `groups` are its envelopes. */
+  commit(commit, groups) {
+    this.#seal();
+    commit.envelopes = groups.map(({ domain, flags, to, put, messages }) => {
+      const envelope = new Envelope({ domain, flags, to, until: 0, put, commit });
+      messages.forEach((message) => envelope.add(message).first.promise.catch(() => {}));
+      this.#number(envelope);
+      return envelope;
+    });
+    this.#waiting.push(commit);
+    this.#commits += 1;
+    this.#fill();
+  }
+
+  /** End a transaction, whose messages are answered. */
+  ended(commit) {
+    this.#sent.delete(commit);
+    this.#waiting = this.#waiting.filter((unit) => unit !== commit);
+    this.#commits -= 1;
+    if (!commit.isAwaited) commit.envelopes.forEach((envelope) => (envelope.isSent = true)); // later ones went first
+    this.release();
+    this.#rest();
+  }
+
+  /** Refuse an envelope of a transaction. */
+  refused(envelope, error) {
+    if (this.#sent.delete(envelope) && !envelope.isAnswered) this.#landed(envelope);
+    envelope.refuse(error);
+  }
+
+  /** Send what waited for an outcome, and does not any more. */
+  release() {
+    const held = this.#held();
+    for (const unit of this.#sent) if (!unit.isSent && !isHeld(unit, held)) this.#resend(unit);
+    this.#fill();
+  }
+
   /** Handle the node's answer for a range of numbers. */
   answered([domain, first, last, state = 'OK', matched = 0, text = '']) {
     for (const envelope of this.#sent) {
@@ -41,19 +79,45 @@ export class Publisher {
       if (envelope.isFinal) this.#sent.delete(envelope);
     }
     this.#fill();
+    this.#rest();
+  }
+
+  #rest() {
     if (!this.isBusy) this.#idle.splice(0).forEach((resolve) => resolve());
   }
 
   /** After a reconnect, resend in order everything without a final answer. `isElsewhere`: another node or process may
    *  have received it before, so it is marked as resent where the node has the feature for that. */
   again(isElsewhere) {
-    for (const envelope of this.#sent) {
-      envelope.mayBeElsewhere ||= isElsewhere && envelope.isSent;
-      if (envelope.mayBeElsewhere) envelope.resend(this.#session.stream, this.#hasMark(envelope));
-      envelope.isSent = false;
-      this.#put(envelope);
+    const held = this.#held();
+    for (const unit of this.#sent) {
+      if (unit.envelopes) {
+        if (!unit.isDoubtful && !isHeld(unit, held)) unit.send();
+        continue;
+      }
+      unit.mayBeElsewhere ||= isElsewhere && (unit.commit?.isSent ?? unit.isSent);
+      unit.isSent = false;
+      if (!isHeld(unit, held)) this.#resend(unit);
     }
     this.#fill();
+  }
+
+  /** Send an envelope again, unless its transaction is not answered. */
+  #resend(unit) {
+    if (unit.envelopes) return unit.isDoubtful || unit.send();
+    if (unit.commit && !unit.commit.isAnswered) return;
+    if (unit.mayBeElsewhere) unit.resend(this.#session.stream, this.#hasMark(unit));
+    this.#put(unit);
+  }
+
+  /** The domains that wait for outcomes in doubt, each with its first number that waits. */
+  #held() {
+    const held = new Map();
+    for (const unit of this.#commits ? [...this.#sent, ...this.#waiting] : []) {
+      if (!unit.envelopes || (unit.isDoubtful ? !unit.isAwaited : !isHeld(unit, held))) continue;
+      for (const { domain, first } of unit.envelopes) if (!held.has(domain)) held.set(domain, first);
+    }
+    return held;
   }
 
   #hasMark({ domain }) {
@@ -73,7 +137,7 @@ export class Publisher {
 
   /** Whether a message waits for its first answer. */
   get isBusy() {
-    return Boolean(this.#open || this.#waiting.length || this.#flight);
+    return Boolean(this.#open || this.#waiting.length || this.#flight || this.#commits);
   }
 
   /** Whether a message waits for its final answer. */
@@ -98,26 +162,39 @@ export class Publisher {
 
   #seal() {
     if (!this.#open) return;
-    const { domain, entries } = this.#open;
-    const first = this.next(domain);
-    this.#next.set(domain, first + entries.length);
-    this.#open.number(this.#session.stream, first);
+    this.#number(this.#open);
     this.#waiting.push(this.#open);
     this.#open = null;
     this.#fill();
   }
 
+  #number(envelope) {
+    const { domain, entries } = envelope;
+    const first = this.next(domain);
+    this.#next.set(domain, first + entries.length);
+    envelope.number(this.#session.stream, first);
+  }
+
   /** Send as many envelopes as the window allows. */
   #fill() {
     const [mostBytes, most] = this.#session.window;
-    while (this.#session.isUp && this.#waiting.length && this.#flight < most && this.#flightBytes < mostBytes) {
-      const envelope = this.#waiting.shift();
-      this.#sent.add(envelope);
-      this.#flight += 1;
-      this.#flightBytes += envelope.bytes;
-      envelope.seal(this.#session.stream, this.#low(envelope));
-      this.#put(envelope);
+    const held = this.#held();
+    while (this.#session.isUp && this.#flight < most && this.#flightBytes < mostBytes) {
+      const at = this.#waiting.findIndex((unit) => !isHeld(unit, held));
+      if (at < 0) return;
+      const [unit] = this.#waiting.splice(at, 1);
+      this.#sent.add(unit);
+      for (const envelope of unit.envelopes ?? [unit]) this.#begin(envelope);
+      if (!unit.envelopes) this.#put(unit);
+      else if (this.held !== 'all') unit.send();
     }
+  }
+
+  #begin(envelope) {
+    this.#sent.add(envelope);
+    this.#flight += 1;
+    this.#flightBytes += envelope.bytes;
+    envelope.seal(this.#session.stream, this.#low(envelope));
   }
 
   /** The lowest number of the domain without a final answer. */
@@ -146,8 +223,8 @@ class Envelope {
   isSent = false; // on this connection
   mayBeElsewhere = false; // an earlier node or process may have it
 
-  constructor({ name, domain, flags, to, until, put }) {
-    Object.assign(this, { name, domain, flags, to, until, put });
+  constructor({ name = '', domain, flags, to, until, put, commit = null }) {
+    Object.assign(this, { name, domain, flags, to, until, put, commit }); // `commit`: its transaction
   }
 
   add(message) {
@@ -236,6 +313,12 @@ class Entry {
     this.first.reject(error);
     this.final.reject(error);
   }
+}
+
+/** Whether an envelope or a transaction waits, by the first numbers that wait in each domain. */
+function isHeld(unit, held) {
+  const waits = ({ domain, first }) => held.has(domain) && first >= held.get(domain);
+  return held.size > 0 && (unit.envelopes ?? [unit]).some(waits);
 }
 
 function deferred() {

@@ -92,7 +92,8 @@ export class Consumer {
       const earlier = tries[i] ?? 0;
       const job = message.as(Delivery, { redelivered: earlier > 0, attempt: earlier + 1 });
       Object.defineProperties(job, { consumer: { value: this }, isSettled: { value: false, writable: true } });
-      const row = { job, node: this.session.node.uuid, tag: ++this.#last, isBegun: false };
+      const { uuid: node, boot } = this.session.node;
+      const row = { job, node, boot, tag: ++this.#last, isBegun: false };
       this.#jobs.set(job, row);
       this.#waiting.push(row);
     });
@@ -148,11 +149,28 @@ export class Consumer {
 
   // --- settling ----------------------------------------------------------------------------------
 
+  /** The row of a delivery that can be settled: {node, boot, …}. Throws SETTLED or LEASE_OVER. */
+  rowOf(job) {
+    if (job.isSettled) throw new MeshError('SETTLED', 'This message was settled before.');
+    if (!this.#jobs.has(job)) throw leaseOver();
+    return this.#jobs.get(job);
+  }
+
+  /** Keep a delivery for a transaction, so that CONSUME lists it. */
+  hold(job) {
+    this.rowOf(job);
+    job.isSettled = true;
+  }
+
+  /** End the transaction of a delivery, which is settled with it or comes back. */
+  release(job, isSettled) {
+    if (isSettled) this.#jobs.delete(job);
+    else job.isSettled = false;
+  }
+
   /** Settle a delivery. The settlements of one turn of the event loop are sent together. */
   async settle(job, what, delay = 0, reason = '') {
-    if (job.isSettled) throw new MeshError('SETTLED', 'This message was settled before.');
-    const row = this.#jobs.get(job);
-    if (!row) throw leaseOver();
+    const row = this.rowOf(job);
     job.isSettled = true;
     this.#jobs.delete(job);
     const settlement = { row, what, delay, reason, isSent: false, wasSent: false };

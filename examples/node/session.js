@@ -16,7 +16,8 @@ const PING_EVERY = 2000; // ms
 const SILENCE = 6000; // ms after which a silent node is dropped
 const PATIENCE = 5000; // ms for a handshake, at most
 const NOTHING = Buffer.alloc(0);
-const SPEAKS = ['services', 'queues', 'durable', 'direct', 'visits'];
+const SPEAKS = ['services', 'queues', 'durable', 'direct', 'visits', 'transactions'];
+const TRANSACTION_BYTES = 8 * 2 ** 20; // of a node that names no limit
 
 const SOCKET = {
   reconnectInterval: 2 ** 30, // this file redials, with a new socket for each connection
@@ -33,6 +34,7 @@ export class Session {
   isUp = false;
   have = 0; // number of the last ITEMS received
   maxContent = 0;
+  transactionBytes = TRANSACTION_BYTES;
   version = 1; // wire version of the connection
   words = []; // features of the node
   window = [0, 0];
@@ -189,6 +191,7 @@ export class Session {
     if (anew) this.have = 0;
     const number = Number(name.slice(name.lastIndexOf('/') + 1));
     Object.assign(this, { version, words, name, number, window, node, isUp: true, maxContent: Number(maxContent) });
+    this.transactionBytes = Number(welcome[19] ?? 0) || TRANSACTION_BYTES;
     this.#token = token;
     this.#attempt = 0;
     this.#choice.welcomed(performance.now(), node.uuid, nodes);

@@ -45,6 +45,11 @@ export class Visits {
     this.isMoving = false;
   }
 
+  /** The proof of the last visit, or null. */
+  get certificate() {
+    return this.#certificate;
+  }
+
   #signed(session, uuid) {
     const attach = ++this.attach;
     const text = Buffer.from(['heronry attach', session, attach, uuid].join('\0'));

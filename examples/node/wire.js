@@ -4,7 +4,7 @@ import { decode, encode } from '@msgpack/msgpack';
 export const HELLO = 1, CHALLENGE = 2, WELCOME = 3, REFUSE = 4, WHO = 5, PING = 6, PONG = 7, BYE = 8;
 export const PUBLISH = 20, ANSWERS = 21, ITEMS = 22, ACK = 23, UNKNOWN = 27;
 export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35, ENDED = 36;
-export const CONSUME = 50, SETTLE = 51;
+export const CONSUME = 50, SETTLE = 51, COMMIT = 54;
 const HEARD = new Set([CHALLENGE, WELCOME, REFUSE, WHO, PING, PONG, BYE, ANSWERS, ITEMS, UNKNOWN, REPLY, ENDED]);
 
 export const VERSIONS = [1, 2]; // oldest and newest wire version of this client
@@ -21,6 +21,9 @@ const NOTHING = Buffer.alloc(0);
 
 /** The first frame of a message. Inside its fields, numbers of more than 32 bits are BigInts. */
 export const pack = (command) => packTimes(command);
+
+/** A list as the content of a frame. */
+export const packList = (items) => bytes(encode(items));
 
 /** UNKNOWN, for a command of a later release, with its first field if that is small. */
 export function packUnknown([tag, field = null]) {
