@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from mesh.features.transactions.client.database.inbox import DatabaseInbox
     from mesh.features.transactions.client.database.outbox import OutboxSender, outbox
     from mesh.features.transactions.client.database.writing import transaction
+    from mesh.features.transactions.client.prepared import Prepared
     from mesh.features.transactions.client.transaction import Transaction
     from mesh.values import Headers, Published
     from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, Sighting, SiteRow
@@ -113,6 +114,7 @@ _HOMES = {
     "NodeRow": "mesh.wire.replies",
     "OutboxSender": "mesh.features.transactions.client.database.outbox",
     "Place": "mesh.client.views",
+    "Prepared": "mesh.features.transactions.client.prepared",
     "Published": "mesh.values",
     "Queue": "mesh.features.queues.client.queue",
     "QueueRow": "mesh.wire.replies",
@@ -191,6 +193,7 @@ __all__ = [
     "NotConnected",
     "OutboxSender",
     "Place",
+    "Prepared",
     "PublishRefused",
     "Published",
     "Queue",

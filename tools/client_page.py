@@ -31,7 +31,9 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      mesh.Client, ["send", "inbox"]),
     ("Requests and services", "See [services](services.md).", mesh.Client,
      ["request", "gather", "serve", "service", "registrations"]),
-    ("Queues", "See [queues](queues.md).", mesh.Client, ["queue", "transaction", "outcome"]),
+    ("Queues", "See [queues](queues.md).", mesh.Client, [
+        "queue", "transaction", "outcome", "recover", "commit_prepared", "rollback_prepared",
+    ]),
     ("Maps and counters", "See [maps and counters](maps.md).", mesh.Client, ["map", "counter"]),
     ("Locks and elections", "See [locks](locks.md).", mesh.Client,
      ["lock", "elect", "leader", "watch_leader"]),

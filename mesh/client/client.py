@@ -21,7 +21,8 @@ from mesh.features.queues.client.queue import Queueing
 from mesh.features.services.client.offering import Offering
 from mesh.features.services.client.requesting import Requesting
 from mesh.features.spaces.client.spacing import Spacing
-from mesh.features.transactions.client.transaction import Transacting
+from mesh.features.transactions.client.prepared import Deciding
+from mesh.features.transactions.client.transacting import Transacting
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
@@ -38,6 +39,7 @@ class Client(
     Queueing,
     Spacing,
     Transacting,
+    Deciding,
     Asking,
 ):
     """A session at a node, created by `mesh.connect` and used as an asynchronous context manager.

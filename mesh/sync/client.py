@@ -11,6 +11,7 @@ from mesh.client import client
 from mesh.client.like import shows_options
 from mesh.client.options import ConnectOptions
 from mesh.sync.asking import Asking
+from mesh.sync.deciding import Deciding
 from mesh.sync.handling import Handling
 from mesh.sync.maps import Spacing
 from mesh.sync.offering import Offering
@@ -34,6 +35,7 @@ class Client(
     Queueing,
     Spacing,
     Transacting,
+    Deciding,
     Asking,
 ):
     """A session at a node for code without an event loop, created by `mesh.sync.connect`.

@@ -1,7 +1,7 @@
 """Transactions without an event loop.
 
-Generated from mesh/features/transactions/client/transaction.py: change that, and type
-`tools/generate_sync`.
+Generated from mesh/features/transactions/client/transacting.py and
+mesh/features/transactions/client/transaction.py: change that, and type `tools/generate_sync`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any, Unpack
 
 from mesh.client.content import Content
 from mesh.client.options import PublishOptions, PutOptions, SendOptions
-from mesh.features.transactions.client.transaction import TIMEOUT, Committed, TransactionOutcome
+from mesh.features.transactions.client.transacting import Committed
+from mesh.features.transactions.client.transaction import TIMEOUT, TransactionOutcome
 from mesh.sync.connected import Connected
 from mesh.sync.transactions import ThreadTransaction
 from mesh.values import Published
@@ -117,6 +118,25 @@ class Transaction(ThreadTransaction):
             tx.send("/client/joe", b"ok")
         """
         return self._aio.send(destination, content, **options)
+
+    def prepare(self, name: str = "") -> str:
+        """Store the transaction without effect, as the last line of its block, and return its full name.
+
+        Its deliveries are held, and its messages wait, until `commit_prepared` or `rollback_prepared`, also
+        over restarts of the node.
+
+        Args:
+            name: The coordinator's name for it, unique among those of this user. Default: a random one.
+
+        Raises:
+            TransactionRefused: Nothing has happened: NAME_TAKEN, TOO_MANY_PREPARED, or as for a commit.
+            InDoubt: It may be prepared: see `recover`.
+            Closed: The transaction is not open.
+
+        Example:
+            name = tx.prepare("xid-17")
+        """
+        return self._run(None, lambda: self._aio.prepare(name))
 
 
 class Transacting(Connected):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from mesh.features.transactions.client import transaction
 from mesh.sync.thread import LoopThread
+
+T = TypeVar("T")
 
 
 class ThreadTransaction:
@@ -33,6 +36,10 @@ class ThreadTransaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._thread.run(self._aio.__aexit__, kind, error, trace)
+
+    def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a function in the client's thread. Its limit is that of the transaction."""
+        return self._thread.run(function)
 
     async def _outcome(self) -> transaction.TransactionOutcome:
         return await self._aio._outcome()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, Unpack, cast
+from typing import Any, Literal, Self, Unpack, cast
+from uuid import uuid4
 
 from mesh.client.arguments import seconds
 from mesh.client.content import Content, is_address
@@ -12,7 +13,6 @@ from mesh.client.posting import Posting
 from mesh.errors import BadArgument, Closed, InDoubt, MeshTimeout, TransactionRefused
 from mesh.features.transactions.client.core.open_commit import OpenCommit
 from mesh.features.transactions.client.database.database_operations import DatabaseOperations
-from mesh.features.transactions.client.database.inbox import QueueInbox
 from mesh.features.transactions.client.operations import Operations, PlannedMessage, delivery_of
 from mesh.features.transactions.wire import ACK, NACK
 from mesh.reserved import check_domain_free
@@ -46,6 +46,7 @@ class Transaction:
         self._results: list[Published] | None = None
         self._leaving: list[Any] = []  # consumers that leave when their only job is settled
         self._handed: tuple[OpenCommit, Operations] | None = None  # from the commit on
+        self._name = self._node = ""  # of a prepared transaction, and of its node
 
     @property
     def results(self) -> list[Published]:
@@ -202,17 +203,42 @@ class Transaction:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._name:
+            return
         operations, self._operations = self._now_open(), None
         if self._database is not None:
             await self._database.end(is_failed=kind is not None)
             self._results = []
+        elif kind is None and not operations.count:
+            self._results = []
         elif kind is None:
             await self._commit(operations)
 
-    async def _commit(self, operations: Operations) -> None:
-        if not operations.count:
-            self._results = []
-            return
+    async def prepare(self, name: str = "") -> str:
+        """Store the transaction without effect, as the last line of its block, and return its full name.
+
+        Its deliveries are held, and its messages wait, until `commit_prepared` or `rollback_prepared`, also
+        over restarts of the node.
+
+        Args:
+            name: The coordinator's name for it, unique among those of this user. Default: a random one.
+
+        Raises:
+            TransactionRefused: Nothing has happened: NAME_TAKEN, TOO_MANY_PREPARED, or as for a commit.
+            InDoubt: It may be prepared: see `recover`.
+            Closed: The transaction is not open.
+
+        Example:
+            name = await tx.prepare("xid-17")
+        """
+        operations, self._operations = self._now_open(), None
+        self._name = name or uuid4().hex
+        node = await self._commit(operations)
+        self._results = None
+        return f"{node}/{self._name}"
+
+    async def _commit(self, operations: Operations) -> str:
+        """Commit, or prepare, and return the name of the node."""
         try:
             answers = await self._client._within(self._timeout, self._answered, operations)
         except MeshTimeout as error:
@@ -230,6 +256,7 @@ class Transaction:
             for taking in self._leaving if self._handed is not None else ():
                 self._client._core.queues.end_consumption(taking)
         self._results = [self._published(answers, message) for message in operations.messages]
+        return self._node
 
     async def _outcome(self) -> TransactionOutcome:
         """Return the outcome when it is known. Raises: Closed, InDoubt."""
@@ -252,7 +279,8 @@ class Transaction:
         core.features.check_transactions()
         operations.check_jobs(core.line.handshake.node)
         settles, _ = operations.settles()
-        it = core.commits.hand_over(settles, operations.held(), operations.envelopes(core.stream))
+        it = core.commits.hand_over(settles, operations.held(), operations.envelopes(core.stream), self._name)
+        self._node = core.line.home
         self._handed = it, operations
         client._shell.hurry()
         answers: list[Answer] = await it.promise
@@ -262,61 +290,3 @@ class Transaction:
         answer = answers[message.envelope]
         name = message_id(self._client._stream, answer.domain, answer.first + message.place)
         return Published(answer.state, name, answer.matched, answer.text)  # type: ignore[arg-type]
-
-
-class Committed(Protocol):
-    """A transaction whose block has ended, of this client or of a blocking one."""
-
-    async def _outcome(self) -> TransactionOutcome: ...
-
-
-class Transacting(Posting):
-    """The client's calls for transactions."""
-
-    def _job_database(self, queue: str, source: Any) -> QueueInbox:
-        context = self._core.context
-        return QueueInbox(queue, source, lambda: context.now)
-
-    def transaction(self, *, timeout: float = TIMEOUT, db: Any = None, order_by: str = "") -> Transaction:
-        """Return a transaction: the operations in its block take effect all together, or not at all.
-
-        Args:
-            timeout: Seconds until a missing answer raises InDoubt.
-            db: A connection of a database with an outbox. The messages are committed with its changes.
-            order_by: With `db`: messages with the same text are delivered in order.
-
-        Raises:
-            BadArgument: An argument is invalid.
-            TransactionRefused: At the end of the block: nothing has happened.
-            InDoubt: At the end of the block: all may have happened, or nothing.
-            LocalError: The database has no outbox (DB_NO_TABLES, DB_VERSION), or commits each statement
-                (DB_AUTOCOMMIT).
-
-        Example:
-            async with m.transaction() as tx:
-                tx.ack(job)
-                tx.put("invoices", invoice)
-        """
-        database = None if db is None else DatabaseOperations(db, order_by)
-        return Transaction(self, seconds("timeout", timeout), database)
-
-    async def outcome(self, tx: Committed, *, timeout: float | None = None) -> TransactionOutcome:
-        """Return the outcome of a transaction after InDoubt: "committed" or "refused".
-
-        A transaction that its node does not know is refused from then on.
-
-        Args:
-            tx: The transaction.
-            timeout: Seconds until InDoubt. Default: the client's timeout.
-
-        Raises:
-            InDoubt: The outcome is not known in time, or expired.
-            Closed: The block has not ended.
-
-        Example:
-            if await m.outcome(tx) == "refused": ...
-        """
-        try:
-            return await self._within(timeout, tx._outcome)
-        except MeshTimeout as error:
-            raise InDoubt(f"The outcome is not known: {error.what}", hint="Ask again later.") from None

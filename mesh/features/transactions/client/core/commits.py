@@ -31,7 +31,7 @@ from mesh.features.transactions.client.core.open_commit import (
     is_held,
     resolve,
 )
-from mesh.features.transactions.wire import Commit, Settled
+from mesh.features.transactions.wire import COMMIT, PREPARE, Commit, Settled
 from mesh.wire.commands import Answer, Certificate, Reply
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import TRANSACTION_BYTES, TRANSACTIONS, TRANSACTIONS_OPEN
@@ -82,9 +82,16 @@ class ClientCommits:
         return next(ours, self._count + 1)
 
     def hand_over(
-        self, settles: Sequence[Settled], held: Sequence[HeldDelivery], envelopes: Iterable[Envelope]
+        self,
+        settles: Sequence[Settled],
+        held: Sequence[HeldDelivery],
+        envelopes: Iterable[Envelope],
+        name: str = "",
     ) -> OpenCommit:
-        """Give a transaction its numbers, and send it if there is a connection. Raises: error of `close`."""
+        """Give a transaction its numbers, and send it if there is a connection; with a `name`, prepare it.
+
+        Raises: error of `close`.
+        """
         if self.closed is not None:
             raise self.closed
         self._publisher.accumulator.seal()
@@ -92,7 +99,7 @@ class ClientCommits:
         numbered = [self._outbox.add(envelope) for envelope in envelopes]
         self._count += 1
         it = OpenCommit(self._count, tuple(settles), held, numbered, before, self._send)
-        it.node, it.site = self._line.handshake.node, self._line.handshake.site
+        it.node, it.site, it.name = self._line.handshake.node, self._line.handshake.site, name
         it.promises.append(self._context.promise())
         self._open[it.number] = it
         for holder, (delivered, places) in held:
@@ -109,7 +116,9 @@ class ClientCommits:
         if not self._line.is_up or it.sent_on == self._line.key:
             return
         packed, low = PackedEnvelopes(it.envelopes), self._low(it.node)
-        command = Commit(REQUESTS + it.number, it.number, low, settles=it.settles, sizes=packed.sizes)
+        phase = PREPARE if it.name else COMMIT
+        request = REQUESTS + it.number
+        command = Commit(request, it.number, low, phase, it.settles, packed.sizes, it.name)
         envelopes = cast("tuple[Envelope, ...]", (packed,) if it.envelopes else ())
         if self._line.send_command(command, envelopes):
             it.sent_on = self._line.key

@@ -50,6 +50,7 @@ class OpenCommit(Struct, eq=False):
     transmit: Callable[[OpenCommit], None]
     node: bytes = b""  # uuid of its node
     site: str = ""
+    name: str = ""  # if it is only prepared
     promises: list[Promise] = field(default_factory=list)
     sent_on: int = 0  # the connection on which it was sent last
     is_doubtful: bool = False  # the session is at another node, or was
