@@ -32,7 +32,7 @@ SECTIONS = {
         "reply": "Serve an address with a command.",
         "send": "Send a message to a client or address.",
         "inbox": "Print messages to a session.",
-        "tx": "Send messages from databases.",
+        "tx": "Transactions, also of databases.",
     },
     "Shared values": {
         "map": "Read and write shared maps.",

@@ -132,6 +132,7 @@ class Transaction(ThreadTransaction):
             TransactionRefused: Nothing has happened: NAME_TAKEN, TOO_MANY_PREPARED, or as for a commit.
             InDoubt: It may be prepared: see `recover`.
             Closed: The transaction is not open.
+            BadArgument: The transaction has a database.
 
         Example:
             name = tx.prepare("xid-17")

@@ -52,5 +52,6 @@ class SpaceParts(FeatureParts):
         calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes, copies)
         self.locks = LockHomes(k.context, self.spaces, self.homes)
         lock_calls = LockCalls(k.context, relay, self.spaces, declaring, self.locks)
-        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes, copies, self.moving, forcing
-        super().__init__(self.spaces, *homes, declaring, calls, self.locks, lock_calls)
+        homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes
+        moves = copies, self.moving, forcing
+        super().__init__(self.spaces, *homes, *moves, declaring, calls, self.locks, lock_calls)

@@ -1,14 +1,15 @@
-"""`mesh tx`: transactions, and the outboxes of databases."""
+"""`mesh tx`: prepared transactions, and the outboxes of databases."""
 
 import click
 
 from mesh.features.transactions.cli.database import init_db, ls_db, retry, send
+from mesh.features.transactions.cli.prepared import commit, ls, rollback, show
 
 
 @click.group("tx")
 def command() -> None:
-    """Send the messages that programs wrote into databases."""
+    """List and decide prepared transactions, and send the messages that programs wrote into databases."""
 
 
-for each in (init_db, send, ls_db, retry):
+for each in (ls, show, commit, rollback, init_db, send, ls_db, retry):
     command.add_command(each)

@@ -227,10 +227,14 @@ class Transaction:
             TransactionRefused: Nothing has happened: NAME_TAKEN, TOO_MANY_PREPARED, or as for a commit.
             InDoubt: It may be prepared: see `recover`.
             Closed: The transaction is not open.
+            BadArgument: The transaction has a database.
 
         Example:
             name = await tx.prepare("xid-17")
         """
+        if self._database is not None:
+            what = "A transaction of a database cannot be prepared."
+            raise BadArgument(what, hint="Prepare it with the database's own commands.")
         operations, self._operations = self._now_open(), None
         self._name = name or uuid4().hex
         node = await self._commit(operations)
