@@ -144,18 +144,18 @@ class Elections(Space, Generic[T]):
 
     async def leader(self, timeout: float | None) -> Leader[T] | None:
         """Return the leader, or `None`."""
-        row = await self._read(self._name, timeout)
+        row, _ = await self._read(self._name, timeout)
         if row is None or not _is_election(row):
             return None
         client = decode_properties(row.props).headers.get(OWNER, "")
         return Leader(client, value_of(row, self._reader, self._space), row.version)
 
-    async def items(self) -> list[Entry[T]]:
+    async def items(self, *, fresh: bool = True) -> list[Entry[T]]:
         """Return the value of the leader, for a watch."""
-        row = await self._read(self._name, None)
+        row, stale = await self._read(self._name, None, fresh)
         if row is None or not _is_election(row):
             return []
-        return [Entry(row.key, value_of(row, self._reader, self._space), row.version)]
+        return [Entry(row.key, value_of(row, self._reader, self._space), row.version, stale=stale)]
 
     def watch(self) -> Watch[T]:
         """Return the leaders, one after the other."""

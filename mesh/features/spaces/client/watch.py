@@ -47,7 +47,7 @@ class Watched(Protocol[T]):
     _space: str
     _reader: ContentReader
 
-    async def items(self) -> list[Entry[T]]:
+    async def items(self, *, fresh: bool = True) -> list[Entry[T]]:
         """Return the present values."""
 
 
