@@ -226,6 +226,20 @@ TEXTS: dict[str, Text] = {
     "LOCK_UNKNOWN": Text(
         CAUSE, "no node that answered is the home of the lock {name}", "See `mesh ls --all`."
     ),
+    # --- maps and counters
+    "SPACE_HOME": Text(
+        STATE, "this node is the home, in generation {generation}: {keys} keys, {bytes} bytes; leash: {left}"
+    ),
+    "SPACE_KNOWN": Text(STATE, "its home is {home}, in generation {generation}; its voters: {voters}"),
+    "SPACE_VOTER": Text(STATE, "this voter received the last heartbeat of the home {age} ago"),
+    "SPACE_SILENT": Text(
+        CAUSE, "this voter received no heartbeat of the home {home}", "See `mesh why node {home}`."
+    ),
+    "SPACE_HOME_AWAY": Text(
+        CAUSE, "its home {home} is unreachable", "Start it, or if its disk is lost: `mesh map move --force`."
+    ),
+    "SPACE_STOPPED": Text(CAUSE, "its home does not act: {why}", "Most of its voters must be reachable."),
+    "SPACE_UNKNOWN": Text(CAUSE, "no node that answered knows {name}", "See `mesh map ls`."),
     # --- other sites
     "SITE_LINKED": Text(STATE, "{site} is reached from here through {gateways}; live nodes there: {n}"),
     "SITE_OWN": Text(STATE, "{site} is the site of this node"),

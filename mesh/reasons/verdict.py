@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mesh.reasons.reason import NAMES, reason
 from mesh.reasons.texts import PERHAPS, RANKS, STATE, TEXTS
-from mesh.reasons.what import ADDRESS, CLIENT, LOCK, MESSAGE, NODE, QUEUE, SITE, TOPIC, What
+from mesh.reasons.what import ADDRESS, CLIENT, COUNTER, LOCK, MAP, MESSAGE, NODE, QUEUE, SITE, TOPIC, What
 from mesh.wire.replies import Reason, Step
 
 ASK = TEXTS["LINK_REFUSED"].hint  # `mesh why node NAME`
@@ -40,6 +40,8 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
     CLIENT: (frozenset(("CLIENT_HERE", "CLIENT_AWAY", "CLIENT_REFUSED")), "CLIENT_UNKNOWN"),
     SITE: (frozenset(("SITE_LINKED", "SITE_OWN")), "SITE_UNREACHED"),
     LOCK: (frozenset(("LOCK_HELD", "LOCK_FREE", "LOCK_STOPPED")), "LOCK_UNKNOWN"),
+    MAP: (frozenset(("SPACE_HOME", "SPACE_KNOWN")), "SPACE_UNKNOWN"),
+    COUNTER: (frozenset(("SPACE_HOME", "SPACE_KNOWN")), "SPACE_UNKNOWN"),
 }
 
 

@@ -1,4 +1,4 @@
-"""A question for reasons, about a node, topic, message, address, queue, client, site or lock."""
+"""A question for reasons, about a node, topic, message, address, queue, client, site, map, counter or lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mesh.names import SessionName, check_asked, check_taken, node_name
 from mesh.shortening import shown
 from mesh.values import check_domain, check_key, parse_message_id
 
-KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE, LOCK = (
+KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE, LOCK, MAP, COUNTER = (
     "node",
     "topic",
     "message",
@@ -19,6 +19,8 @@ KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE, LOCK = (
     "client",
     "site",
     "lock",
+    "map",
+    "counter",
 )
 
 
@@ -70,4 +72,6 @@ CHECKS = {
     CLIENT: session_name,
     SITE: node_name,
     LOCK: check_key,
+    MAP: check_key,
+    COUNTER: check_key,
 }

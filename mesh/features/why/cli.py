@@ -93,6 +93,24 @@ def lock(name: str, group: str, as_json: bool, url: str | None) -> int:
     return _tell("lock", name, f"lock/{group}", as_json, url)
 
 
+@command.command("map")
+@click.argument("name")
+@options.as_json
+@options.url
+def map_(name: str, as_json: bool, url: str | None) -> int:
+    """Print the home of the map NAME, its voters, and why it does not act."""
+    return _tell("map", name, None, as_json, url)
+
+
+@command.command("counter")
+@click.argument("name", metavar="[GROUP]", default="default")
+@options.as_json
+@options.url
+def counter(name: str, as_json: bool, url: str | None) -> int:
+    """Print the home of the counters of GROUP, its voters, and why it does not act."""
+    return _tell("counter", name, None, as_json, url)
+
+
 @command.command("queue")
 @click.argument("name", shell_complete=complete_queues)
 @options.as_json

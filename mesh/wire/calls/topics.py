@@ -120,7 +120,8 @@ class AskWhy(Carried, frozen=True, kw_only=True):
     """Return the reasons for the state of an object, such as a topic.
 
     Attributes:
-        kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"`, `"site"` or `"lock"`.
+        kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"`, `"site"`, `"map"`,
+            `"counter"` or `"lock"`.
         text: Name, key or id.
         domain: Domain of a topic.
     """

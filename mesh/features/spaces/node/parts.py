@@ -6,6 +6,7 @@ from mesh.features.spaces.node.changes import Changes
 from mesh.features.spaces.node.claiming import Claiming
 from mesh.features.spaces.node.copies import Copies
 from mesh.features.spaces.node.declaring import Declaring
+from mesh.features.spaces.node.explaining import SpaceReasons
 from mesh.features.spaces.node.forcing import Forcing
 from mesh.features.spaces.node.holdings import Holdings
 from mesh.features.spaces.node.home_relay import HomeRelay
@@ -52,6 +53,10 @@ class SpaceParts(FeatureParts):
         calls = SpaceCalls(k.context, relay, self.spaces, declaring, self.homes, copies)
         self.locks = LockHomes(k.context, self.spaces, self.homes)
         lock_calls = LockCalls(k.context, relay, self.spaces, declaring, self.locks)
+        reasons = SpaceReasons(
+            k.context, k.nodes, self.spaces, self.voting, self.claiming, self.leashes, self.homes
+        )
         homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes
         moves = copies, self.moving, forcing
-        super().__init__(self.spaces, *homes, *moves, declaring, calls, self.locks, lock_calls)
+        verbs = declaring, calls, self.locks, lock_calls, reasons
+        super().__init__(self.spaces, *homes, *moves, *verbs)

@@ -48,6 +48,10 @@ class Voting(Component):
         """Return the vote of this node on the next definition of a space."""
         return self._promises.get(space, Promise())
 
+    def since_beat(self, space: str) -> float:
+        """Return the time since the last answered heartbeat of a space, in s."""
+        return self._context.clock.now - self._heard.get(space, -inf)
+
     # --- claims -----------------------------------------------------------------------------------------
 
     def _on_claim(self, asked: IncomingCall[AskSpaceClaim]) -> None:
