@@ -84,8 +84,8 @@ class Claiming(Component):
 
     def voters(self, space: str, home: bytes) -> tuple[bytes, ...]:
         """Return the voters of a space with that home, from the reachable nodes."""
-        everyone = self._everyone()
-        uuids = [peer.node.uuid for peer in everyone.peers if SPACES in peer.speaks]
+        peers = [peer for peer in self._neighbours.living_peers() if SPACES in peer.speaks]
+        uuids = [peer.node.uuid for peer in peers]
         return chosen_voters(space, home, [self._context.me.uuid, *uuids])
 
     def claim(self, space: str, wanted: Definition, then: Claimed, stopped: bool = False) -> None:

@@ -87,7 +87,8 @@ class Declaring(Component):
 
     def _alter(self, asked: IncomingCall[AskSpaceDeclare]) -> None:
         """Answer with the definition, after its limits and voters were changed where they differ."""
-        ask, known = asked.ask, self._existing(asked.ask.space)
+        ask, known = asked.ask, self._spaces.find(asked.ask.space)
+        assert known is not None, "it was just created"
         if ask.home not in ("", known.node):
             what = f"{ask.space} exists with home={known.node!r}."
             hint = f"Move it:  mesh map move {ask.space.partition('/')[2]} --to {ask.home}"
@@ -231,6 +232,9 @@ class Declaring(Component):
             if name != self._context.me.name and peer is None:
                 what = f"No node with the name {name} is known, so it cannot vote on {ask.space}."
                 raise LocalError(what, hint="See `mesh ls --all`.", code="UNKNOWN_NAME")
+            if peer is not None and peer.speaks and SPACES not in peer.speaks:
+                what = f"{name} has an earlier release, which has no maps and counters."
+                raise LocalError(what, hint="Name another voter.", code="NOT_AVAILABLE")
             found.append(peer.node.uuid if peer is not None else self._context.me.uuid)
         return tuple(dict.fromkeys(found))
 

@@ -48,6 +48,7 @@ class Leashes(Component):
         self._answered: dict[str, dict[bytes, float]] = {}  # space -> voter -> when its last beat was sent
         self._refused: set[str] = set()
         self._next = 0.0  # time of the next heartbeat
+        self._is_beating = False
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -106,12 +107,13 @@ class Leashes(Component):
 
     def tick(self) -> None:
         now = self._context.clock.now
-        beats = self._beats() if now >= self._next else {}
-        if beats:
+        if now >= self._next:
             self._next = now + BEAT
+            beats = self._beats()
+            self._is_beating = bool(beats)
             for voter in sorted(beats):
                 self._send(voter, beats[voter])
-        if self._next > now:
+        if self._is_beating:
             self._context.clock.wake(self._next)
 
     def _beats(self) -> dict[bytes, Beats]:
