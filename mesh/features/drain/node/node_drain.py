@@ -138,4 +138,5 @@ class DrainParts(FeatureParts):
     def __init__(self, k: Parts) -> None:
         redirecting = Redirecting(k.context, k.nodes, k.sessions, k.room)
         drain = NodeDrain(k.context, k.neighbours, k.gossiping, redirecting)
-        super().__init__(OwedLog(k.context, k.disk, k.nodes, k.peers, k.inboxes), redirecting, drain)
+        owed = OwedLog(k.context, k.disk, k.nodes, k.peers, k.sessions, k.inboxes)
+        super().__init__(owed, redirecting, drain)

@@ -70,6 +70,14 @@ class Emptied:
         await self.until(lambda: self.step(name) is Step.DONE)
         return self.ask(name)
 
+    def cut_client(self, name: str, client: str) -> None:
+        """Cut the only client of a node from all nodes."""
+        net = self.m._passing.net
+        [wires] = [pipe.ends[0] for pipe in net.pipes if (pipe.ends[0].name, pipe.ends[1].name) == ("", name)]
+        wires.name = client
+        for each in NODES:
+            net.cut(client, each)
+
     def hold(self, name: str, step: Step) -> list[Left]:
         """Let a node never complete a step while the returned list is not empty."""
         held = [Left(step, "held by the test", 1)]

@@ -322,6 +322,20 @@ def test_direct_messages_are_named_by_whether_their_clients_are_away() -> None:
     play(scenario)
 
 
+def test_unread_messages_of_a_disconnected_session_are_named() -> None:
+    async def scenario(it: Emptied) -> None:
+        async with it.m.connect("stork", client="pub") as pub, it.m.connect("heron", client="joe") as joe:
+            async with joe.subscribe("k"):
+                it.cut_client("heron", "joe")
+                await it.until(lambda: home(joe) == "")
+                await pub.publish("k", b"1", persistent=True)
+                found = await it.drained("heron")
+                rows = [(row.what, row.count, row.fate) for row in found.left if row.step == "log"]
+                assert found.is_complete and rows == [("messages of subscriptions", 1, "waits")]
+
+    play(scenario)
+
+
 def test_messages_of_queues_of_the_node_alone_stay_and_are_named() -> None:
     async def scenario(it: Emptied) -> None:
         async with it.m.connect("heron", client="joe") as joe:

@@ -18,12 +18,15 @@ class Drained:
         self.ends, leaving = Ends(kind=PeerFeed), Leaving()
         shelf = SimpleNamespace(next_position=3)
         peer = SimpleNamespace(node=SimpleNamespace(name="stork"), begun=SimpleNamespace(feed=self.ends.feed))
-        context: Any = SimpleNamespace(leaving=leaving, me=SimpleNamespace(uuid=ME, name="heron"))
+        context: Any = SimpleNamespace(
+            leaving=leaving, visits=None, me=SimpleNamespace(uuid=ME, name="heron")
+        )
         disk: Any = SimpleNamespace(shelf=shelf)
         nodes: Any = SimpleNamespace(is_alive=lambda name: True)
         inboxes: Any = SimpleNamespace(feeds=list)
         peers: Any = {b"p" * 16: peer}
-        self._log = OwedLog(context, disk, nodes, peers, inboxes)
+        sessions: Any = SimpleNamespace(by_stream={})
+        self._log = OwedLog(context, disk, nodes, peers, sessions, inboxes)
         self.ends.offer(stored(1), stored(2))
         leaving.enter_step(Step.LOG, 0.0)
         self._log._on_leaving()
