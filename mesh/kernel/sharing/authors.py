@@ -2,8 +2,9 @@
 
 # Law 1: a row counts only with the signature of its author; rows of some kinds only with that of the admin.
 # Law 2: an author is a node that this one knows as a member, or has met. A peer may vouch for rows of other
-# authors if they are older than the peer's last joining, as the authors may have left by then. At
-# most VOUCHED such rows of one kind are accepted, so that no member fills a table with invented authors.
+# authors: of nodes that others report, as this node may never reach them, and any older than the peer's last
+# joining, as their authors may have left by then. At most VOUCHED such rows of one kind are accepted, so that
+# no member fills a table with invented authors.
 
 from __future__ import annotations
 
@@ -73,11 +74,12 @@ class Authors(Component):
             return
         names = self._vouched[row.kind]
         since = self._since.get(by.node.uuid, 0) + max(0, by.ahead)  # by the peer's clock
-        is_before = row.stamp < since
-        if is_before and (row.name in names or len(names) < VOUCHED):
+        is_reported = self._neighbours.membership.member_of(row.author) is not None
+        may_vouch = is_reported or row.stamp < since
+        if may_vouch and (row.name in names or len(names) < VOUCHED):
             return
         key = f"key {row.key.hex()}" if row.key else "no key"
-        more = f"; {VOUCHED:,} such rows are already accepted" if is_before else ""
+        more = f"; {VOUCHED:,} such rows are already accepted" if may_vouch else ""
         author = f"{row.author.hex()} ({key})"
         raise UnknownAuthor(
             f"The author of the {row.title} is not a known member of this mesh: {author}{more}.",

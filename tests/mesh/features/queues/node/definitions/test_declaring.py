@@ -134,6 +134,27 @@ def test_no_queue_has_itself_for_its_dead(net: SimNetwork) -> None:
         declare(a, "orders", QueueTerms(dead_letter="queue/orders"))
 
 
+@pytest.mark.parametrize("make", [keyed, SimNetwork.node])
+def test_it_reaches_nodes_that_only_a_node_between_links(
+    net: SimNetwork, make: Callable[..., SimNode]
+) -> None:
+    known = {"hub": ("a", "b"), "a": ("hub",), "b": ("hub",)}
+    nodes = [
+        make(net, name, "hub", links="configured", known=near, sample=lambda: SAMPLE)
+        for name, near in known.items()
+    ]
+    net.cut("a", "b")
+    net.until(lambda: len(nodes[0].alive) == 2)
+    net.cut("hub", "a")
+    net.run(5)
+    declare(nodes[1], "orders")
+    net.run(5)
+    net.heal()
+    net.cut("a", "b")
+    agree(net, nodes, "orders", USUAL)
+    assert events(nodes[2]) == []
+
+
 def test_of_two_declared_apart_the_later_one_counts_and_who_has_lost_says_so(net: SimNetwork) -> None:
     nodes = a, b, d = meshed(net, "a", "b", "d")
     net.cut("a", "d")
