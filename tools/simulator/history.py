@@ -8,7 +8,8 @@ from dataclasses import astuple, dataclass
 from hashlib import sha256
 
 # Figures of unfinished moves of clients.
-MOVING = ("visiting_sessions", "sessions_held", "resuming", "resume_pins", "pinned_envelopes")
+PINNED = ("resume_pins", "pinned_envelopes")
+MOVING = ("visiting_sessions", "sessions_held", "resuming", *PINNED)
 
 
 @dataclass(frozen=True, slots=True)

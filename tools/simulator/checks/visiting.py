@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tools.simulator.checks.facts import Facts, Violation
-from tools.simulator.history import MOVING, Event, History
+from tools.simulator.history import MOVING, PINNED, Event, History
 
 SAMPLED = 1.5  # s between two samples, at most
 SILENT = 15.0  # s until the end of a connection is detected
@@ -35,12 +35,15 @@ def not_given_up(history: History, facts: Facts) -> list[Violation]:
 
 
 def nothing_held(history: History, facts: Facts) -> list[Violation]:
-    """SE6: in the end one node has a session that moved, and no node or client has an unfinished move."""
+    """SE6: in the end one node has a session that moved, and no node or client has an unfinished move.
+
+    A liar may let nodes pin their logs, for an hour.
+    """
     ended = {event.who for event in history.of("down")}
     found = [
         Violation("SE6", f"{event.who}: {event.text} is {event.stamp}", (event,))
         for event in history.of("end")
-        if event.text in MOVING and event.stamp
+        if event.text in MOVING and event.stamp and not (facts.liar and event.text in PINNED)
     ]
     found += [Violation("SE6", "its former nodes are not released", (e,)) for e in history.of("open visit")]
     at: dict[str, list[Event]] = defaultdict(list)

@@ -225,6 +225,11 @@ def test_a_check_sees_that_the_promise_is_broken_and_shows_where(name: str) -> N
     assert len(violations) == (2 if name == "V2" else 1)  # one for each node that was asked
 
 
+def test_only_a_liar_may_let_a_node_pin_its_log_in_the_end() -> None:
+    pinned = history((Event(9, "end", "a", text="resume_pins", stamp=1),))
+    assert [len(CHECKS["SE6"](pinned, facts)) for facts in (PLAIN, LIAR)] == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("facts", "room", "sizes", "found"),
     [
