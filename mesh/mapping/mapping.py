@@ -148,6 +148,9 @@ class Mapping:
         claims = self._claims.of_domain(domain)
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
+    def is_backed_domain(self, domain: str) -> bool:
+        return self.has_backups and any(claim.is_backup for claim in self._claims.of_domain(domain))
+
     def named_domains(self) -> tuple[str, ...]:
         """Return the domains that rules name without filters, each once; "*" stands for all others."""
         rules = (rule for rule in self.rules if rule.node == self.me or not rule.is_rest)

@@ -73,7 +73,8 @@ class Reparenting(Component):
         before, self.parents = self.parents, {}
         for domain in self._plain.named_domains()[:FOLLOWED]:
             claims = self._plain.of_domain(domain, self._nodes)
-            if (hops := self._hops(claims)) is not None:
+            hops = self._hops(claims)
+            if hops is not None and not self._plain.is_backed_domain(domain):
                 self._review(domain, claims, hops, before.get(domain, Parent()))
         for domain in before.keys() - self.parents.keys():
             self._strata.follow_also(domain, ())

@@ -61,14 +61,15 @@ class Refill:
 
 
 def next_hop(mapping: Mapping, nodes: Nodes, domain: str) -> Peer | None:
-    """Return the live next hop of the domain, or None if there is none, or more than one."""
+    """Return the live next hop of the domain, or None if there is none, more than one, or a backup."""
     claims = mapping.of_domain(domain, nodes)
-    if not claims or len(holders_of(claims)) > 1:
+    if not claims or len(holders_of(claims)) > 1 or mapping.is_backed_domain(domain):
         return None
     decision = choose(mapping.me, claims, nodes, (), claims[0].by, domain)
     return nodes.named(decision.node) if decision.kind is Kind.FORWARD else None
 
 
 def is_master_of(master: str, mapping: Mapping, nodes: Nodes, domain: str) -> bool:
-    """Return whether the rules name no other master of the domain; a slave may know none."""
-    return {*holders_of(mapping.of_domain(domain, nodes))} <= {master}
+    """Return whether the rules name no other master of the domain, and no backup; a slave may know none."""
+    is_backed = mapping.is_backed_domain(domain)
+    return not is_backed and {*holders_of(mapping.of_domain(domain, nodes))} <= {master}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from mesh.errors import LocalError
-from mesh.kernel.subscribers.refill import Refill
+from mesh.kernel.subscribers.refill import Refill, is_master_of, next_hop
 from mesh.kernel.subscribers.refill_source import RefillSource
+from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.wire.calls import AskRefill
 from mesh.wire.replies import Refilled
@@ -119,6 +121,14 @@ def test_a_page_has_only_the_missed_messages_of_its_domain() -> None:
         assert [each.position for each in refill.take_page(page, envelopes, ("NEWS", "SPORT"))] == expected
         assert (refill.ask.at, refill.ask.end, refill.master) == (8, 9, b"m" * 16)
         assert list(refill.open) == expected and not refill.is_complete
+
+
+@pytest.mark.parametrize("is_backed", [False, True])
+def test_a_domain_with_a_backup_is_not_refilled(is_backed: bool) -> None:
+    rules = (Rule("heron", domains=("NEWS",)), Rule("frodo", domains=("NEWS",), backup=True))
+    mapping, nodes = Mapping("bilbo", rules if is_backed else rules[:1], "mesh"), Mock()
+    assert (next_hop(mapping, nodes, "NEWS") is None) == is_backed
+    assert is_master_of("heron", mapping, nodes, "NEWS") == (not is_backed)
 
 
 @pytest.mark.parametrize("masters", [1, 2])
