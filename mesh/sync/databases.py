@@ -56,6 +56,13 @@ class OutboxSender:
         """Wait until no row is left to be sent. Dead rows stay."""
         self._thread.run(self._aio.drained)
 
+    def forever(self) -> None:
+        """Wait for the end of the sender, which only a failure of the mesh itself ends.
+
+        Raises: the failure.
+        """
+        self._thread.run(self._aio.forever)
+
 
 def outbox(
     url: str, address: str | None = None, *others: str, **options: Unpack[ConnectOptions]

@@ -83,12 +83,14 @@ async def _send(sender: mesh.OutboxSender, once: bool) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ending.set)
     async with sender as outbox:
         print_message("sending")
-        waits = [asyncio.ensure_future(ending.wait())]
-        if once:
-            waits.append(asyncio.ensure_future(outbox.drained()))  # type: ignore[arg-type]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for each in waits:
-            each.cancel()
+        end = asyncio.ensure_future(outbox.drained() if once else outbox.forever())
+        signaled = asyncio.ensure_future(ending.wait())
+        await asyncio.wait((end, signaled), return_when=asyncio.FIRST_COMPLETED)
+        signaled.cancel()
+        if not end.done():
+            end.cancel()
+        else:
+            end.result()
 
 
 @click.command("ls-db")

@@ -57,6 +57,7 @@ class OutboxSender:
             self._thread.shutdown()
             raise
         self._task = asyncio.create_task(self._send_always(), name="mesh outbox")
+        self._task.add_done_callback(self._on_ended)
         return self
 
     async def __aexit__(
@@ -81,6 +82,24 @@ class OutboxSender:
         self._waiting.append(waiting)
         self._woken.set()
         await waiting
+
+    async def forever(self) -> None:
+        """Wait for the end of the sender, which only a failure of the mesh itself ends.
+
+        Raises: the failure.
+        """
+        if self._task is None:
+            raise Closed("The sender is not open.", hint="Use it inside its `async with` block.")
+        await asyncio.shield(self._task)
+
+    def _on_ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            LOG.error("The sender of an outbox has ended.", exc_info=error)
+        for each in self._waiting:
+            if not each.done():
+                each.set_exception(error or Closed("The sender was closed."))
+        self._waiting.clear()
 
     # --- the loop ---------------------------------------------------------------------------------------
 

@@ -234,3 +234,18 @@ def test_programs_without_a_loop_write_and_send(tmp_path: Path) -> None:
             outbox.drained()
         assert [each.text for each in m.queue("mail").peek()] == ["letter"]
     assert rows_of(url, "SELECT name FROM orders") == [("1",)]
+
+
+def test_a_sender_that_fails_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = prepared(sqlite_url(tmp_path))
+    monkeypatch.setattr(OutboxTable, "due", lambda _: 1 // 0)
+
+    async def scenario() -> None:
+        with pytest.raises(ZeroDivisionError):
+            async with mesh.outbox(url) as outbox:
+                with pytest.raises(ZeroDivisionError):
+                    await outbox.drained()
+                with pytest.raises(ZeroDivisionError):
+                    await outbox.forever()
+
+    run(scenario())
