@@ -132,6 +132,34 @@ def test_two_senders_deliver_each_row_once(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_a_sender_whose_stream_another_one_takes_gives_it_up(tmp_path: Path) -> None:
+    url, file = prepared(sqlite_url(tmp_path)), tmp_path / "shop.db"
+
+    def owner() -> str:
+        return str(rows_of(url, "SELECT owner FROM heronry_stream WHERE stream = 0")[0][0])
+
+    async def scenario() -> None:
+        with place() as here:
+            async with here.node("a") as m:
+                await m.queue("mail").declare()
+                async with sender(here, m, url) as one:
+                    await put(file, "1")
+                    await one.drained()
+                    async with sender(here, m, url) as two:
+                        for number in range(2, 6):
+                            with closing(sqlite3.connect(file)) as db:  # as at the end of a lease
+                                db.execute("UPDATE heronry_stream SET until = 1")
+                                db.commit()
+                            await put(file, [str(number)])
+                            await two.drained()
+                        assert owner() in (one._name, two._name)
+                    await put(file, "6")
+                    await one.drained()
+                assert await texts(m) == list("123456")
+
+    run(scenario())
+
+
 def test_a_row_that_found_no_room_is_sent_again(tmp_path: Path) -> None:
     url, file = prepared(sqlite_url(tmp_path)), tmp_path / "shop.db"
 
