@@ -1,4 +1,4 @@
-"""A question for reasons, about a node, topic, message, address, queue, client, site, map, counter or lock."""
+"""A question for reasons, such as one about a node, topic, message, queue or lock."""
 
 from __future__ import annotations
 
