@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from mesh.features.spaces.client.counter import Counter
     from mesh.features.spaces.client.lock import Leader, Lock
     from mesh.features.spaces.client.map import Entry, Map
+    from mesh.features.spaces.client.tally import Tally, TallyValue
     from mesh.features.spaces.client.watch import Change, Watch
     from mesh.features.transactions.client.database.inbox import DatabaseInbox
     from mesh.features.transactions.client.database.outbox import OutboxSender, outbox
@@ -129,6 +130,8 @@ _HOMES = {
     "Sighting": "mesh.wire.replies",
     "SiteRow": "mesh.wire.replies",
     "Subscription": "mesh.client.subscription",
+    "Tally": "mesh.features.spaces.client.tally",
+    "TallyValue": "mesh.features.spaces.client.tally",
     "Transaction": "mesh.features.transactions.client.transaction",
     "Views": "mesh.client.views",
     "Watch": "mesh.features.spaces.client.watch",
@@ -222,6 +225,8 @@ __all__ = [
     "StoreFull",
     "Subscription",
     "TailBackFull",
+    "Tally",
+    "TallyValue",
     "Transaction",
     "TransactionRefused",
     "UnknownName",

@@ -34,7 +34,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("Queues", "See [queues](queues.md).", mesh.Client, [
         "queue", "transaction", "outcome", "recover", "commit_prepared", "rollback_prepared",
     ]),
-    ("Maps and counters", "See [maps and counters](maps.md).", mesh.Client, ["map", "counter"]),
+    ("Maps and counters", "See [maps and counters](maps.md).", mesh.Client, ["map", "counter", "tally"]),
     ("Locks and elections", "See [locks](locks.md).", mesh.Client,
      ["lock", "elect", "leader", "watch_leader"]),
     ("The mesh",
@@ -48,6 +48,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("A map", "", mesh.Map,
      ["name", "declare", "put", "put_if", "get", "items", "remove", "watch"]),
     ("A counter", "", mesh.Counter, ["name", "add", "value", "put_if"]),
+    ("A tally", "", mesh.Tally, ["name", "add", "value"]),
     ("A lock", "", mesh.Lock, ["name", "token", "lost", "waiting"]),
     ("A message", "", mesh.Message,
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
@@ -60,7 +61,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      mesh.Request, ["reply", "fail", "remaining", "wants_reply"]),
 )  # fmt: skip
 OPENED = ("connect", "node")
-CALLED = {mesh.Queue: "queue.", mesh.Map: "prices.", mesh.Counter: "counter.",
+CALLED = {mesh.Queue: "queue.", mesh.Map: "prices.", mesh.Counter: "counter.", mesh.Tally: "tally.",
           mesh.Message: "message.", mesh.Delivery: "job.", mesh.Request: "request.",
           mesh.Subscription: "subscription."}  # fmt: skip
 # Verbs without a docstring, as the name suffices in the code.

@@ -65,6 +65,8 @@ EXAMPLES = {
     "counter add": ["mesh counter add orders 5"],
     "lock ls": ["mesh lock ls", "mesh lock ls --group elections"],
     "lock who": ["mesh lock who nightly"],
+    "tally ls": ["mesh tally ls"],
+    "tally get": ["mesh tally get clicks"],
     "queue create": ["mesh queue create jobs --max-count 100000 --when-full reject"],
     "queue ls": ["mesh queue ls --parts"],
     "queue info": ["mesh queue info jobs"],

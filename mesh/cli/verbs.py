@@ -38,6 +38,7 @@ SECTIONS = {
         "map": "Read and write shared maps.",
         "counter": "Read shared counters, add to them.",
         "lock": "List held locks and leaders.",
+        "tally": "Read tallies of all nodes.",
     },
     "Routing and diagnosis": {
         "rule": "Set masters of topics, mesh-wide.",
@@ -98,6 +99,7 @@ _OF_FEATURES = {
     "map": "spaces.cli.map",
     "counter": "spaces.cli.counter",
     "lock": "spaces.cli.lock",
+    "tally": "spaces.cli.tally",
     "why": "why.cli",
     "where": "where.cli",
     "report": "history.cli.report",

@@ -213,6 +213,7 @@ TABLE: Mapping[str, MetricRow] = {
     "space_bytes": _gauge("space_bytes", "Bytes of their keys and values"),
     "locks_held": _gauge("locks_held", "Held locks whose home is this node"),
     "lock_waiters": _gauge("lock_waiters", "Clients that wait for them"),
+    "tallies": _gauge("tallies", "Tallies that this node knows"),
     # shared rows
     "shared_rows": _gauge("shared_rows", "Shared rows at this node"),
     # invalid input from others

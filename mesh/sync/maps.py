@@ -1,8 +1,9 @@
-"""Maps, counters and locks without an event loop.
+"""Maps, counters, locks and tallies without an event loop.
 
 Generated from mesh/features/spaces/client/counter.py and mesh/features/spaces/client/lock.py
 and mesh/features/spaces/client/map.py and mesh/features/spaces/client/spacing.py and
-mesh/features/spaces/client/watch.py: change that, and type `tools/generate_sync`.
+mesh/features/spaces/client/tally.py and mesh/features/spaces/client/watch.py: change that, and
+type `tools/generate_sync`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from mesh.client.content import Content
 from mesh.client.message import T
 from mesh.features.spaces.client.lock import Leader
 from mesh.features.spaces.client.map import Entry
+from mesh.features.spaces.client.tally import TallyValue
 from mesh.sync.connected import Connected
-from mesh.sync.spaces import ThreadCounter, ThreadLock, ThreadMap, ThreadWatch
+from mesh.sync.spaces import ThreadCounter, ThreadLock, ThreadMap, ThreadTally, ThreadWatch
 
 
 class Map(ThreadMap[T]):
@@ -353,6 +355,54 @@ class Lock(ThreadLock):
         return self._aio.waiting
 
 
+class Tally(ThreadTally):
+    """A tally by name, with the calls of `mesh.Tally`.
+
+    Example:
+        m.tally("clicks").add(1)
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the tally."""
+        return self._aio.name
+
+    def add(self, amount: int = 1, *, timeout: float | None = None) -> None:
+        """Add to the tally, which begins at 0.
+
+        Args:
+            amount: The amount, which may be negative.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Raises:
+            BadArgument: The amount is not a whole number of 64 bits.
+            LocalError: OVERFLOW, TOO_MANY_ROWS, STORE_FULL. NODE_AWAY: the client has lost its node, and the
+                amount may have been added.
+            MeshTimeout: No answer in time: the amount may have been added.
+
+        Example:
+            m.tally("clicks").add()
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.add(amount, timeout=left()))
+
+    def value(self, *, timeout: float | None = None) -> TallyValue:
+        """Return the value of the tally.
+
+        Args:
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Raises:
+            LocalError: OVERFLOW: the sum exceeds 64 bits.
+
+        Example:
+            found = m.tally("clicks").value()
+            print(found.value, found.missing)
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.value(timeout=left()))
+
+
 class Watch(ThreadWatch[T]):
     """An iterator over the present values of a map, then over its changes: `for change in watch`."""
 
@@ -362,7 +412,7 @@ class Watch(ThreadWatch[T]):
 
 
 class Spacing(Connected):
-    """The client's calls that return the handles of maps, counters and locks."""
+    """The client's calls that return the handles of maps, counters, locks and tallies."""
 
     def map(self, name: str, *, type: type[T] | None = None) -> Map[T]:
         """Return a handle of the map, with `put`, `get`, `watch` and more. Nothing is sent yet.
@@ -394,6 +444,20 @@ class Spacing(Connected):
             number = m.counter("orders").add()
         """
         return Counter(self._client, self._thread, self._aio.counter(name, group=group))
+
+    def tally(self, name: str) -> Tally:
+        """Return a handle of the tally, with `add` and `value`. Nothing is sent yet.
+
+        Args:
+            name: The name of the tally, at most 180 bytes; it need not exist yet.
+
+        Raises:
+            BadName, BadKey: The name is invalid.
+
+        Example:
+            m.tally("clicks").add()
+        """
+        return Tally(self._client, self._thread, self._aio.tally(name))
 
     def lock(
         self,

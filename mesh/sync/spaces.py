@@ -7,7 +7,7 @@ from typing import Any, Generic, Self
 
 from mesh.client.message import T
 from mesh.errors import BadArgument
-from mesh.features.spaces.client import counter, lock, map, watch
+from mesh.features.spaces.client import counter, lock, map, tally, watch
 from mesh.features.spaces.client.watch import Change
 from mesh.sync.iterators import ThreadIterator
 from mesh.sync.session import ThreadClient
@@ -35,6 +35,18 @@ class ThreadCounter:
     """
 
     def __init__(self, client: ThreadClient, thread: LoopThread, made: counter.Counter) -> None:
+        self._client, self._thread, self._aio = client, thread, made
+        self._run, self._left = client._run, client._left
+
+
+class ThreadTally:
+    """A tally by name, with the calls of `mesh.Tally`.
+
+    Example:
+        m.tally("clicks").add(1)
+    """
+
+    def __init__(self, client: ThreadClient, thread: LoopThread, made: tally.Tally) -> None:
         self._client, self._thread, self._aio = client, thread, made
         self._run, self._left = client._run, client._left
 

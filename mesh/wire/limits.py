@@ -31,7 +31,7 @@ DIRECT = "direct"  # The flag 131072, and the verb `clients`.
 VISITS = "visits"  # Sessions that move between nodes.
 GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
 HISTORY = "history"  # In SUBSCRIBE a number as `initial`.
-SPACES = "spaces"  # Maps, counters and locks.
+SPACES = "spaces"  # Maps, counters, locks and tallies.
 QUIET = "quiet"  # Erasures that notify no client, and the flag 65536.
 TRANSACTIONS = "transactions"  # Of nodes: transactions of clients.
 

@@ -103,10 +103,11 @@ def modules() -> Mapping[str, GeneratedModule]:
         "connected": GeneratedModule("The calls that each blocking client has.", [connected]),
         "putting": GeneratedModule("The half of a queue that puts messages into it.", [putting]),
         "queue": GeneratedModule("Queues without an event loop.", [queue, _feature(queueing)]),
-        "maps": GeneratedModule("Maps, counters and locks without an event loop.", [
+        "maps": GeneratedModule("Maps, counters, locks and tallies without an event loop.", [
             Generated(f"{spaces}.map:Map", "mesh.sync.spaces:ThreadMap", "ThreadMap[T]"),
             Generated(f"{spaces}.counter:Counter", "mesh.sync.spaces:ThreadCounter", "ThreadCounter"),
             _by_hand(f"{spaces}.lock:Lock", "spaces:ThreadLock", False),
+            Generated(f"{spaces}.tally:Tally", "mesh.sync.spaces:ThreadTally", "ThreadTally"),
             _by_hand(f"{spaces}.watch:Watch", "spaces:ThreadWatch"),
             _feature(spacing),
         ]),

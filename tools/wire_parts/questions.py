@@ -70,6 +70,13 @@ TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "tx_decide": (r.Decided,),
     "space_move": (r.SpaceMoved,),
     "space_remove": (r.SpaceList,),
+    "lock_ask": (r.LockAnswer,),
+    "lock_renew": (r.LocksRenewed,),
+    "lock_release": NOTHING,
+    "lock_ls": (r.LockRows,),
+    "tally_add": (r.TallyAdded,),
+    "tally": (r.TallySum,),
+    "tallies": (r.TallyNames,),
 }
 TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "get": (r.Values,),
@@ -117,6 +124,8 @@ TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
     "space_remove": (r.SpaceList,),
     "space_hand": NOTHING,
     "space_copies": (r.SpaceCopies,),
+    "tally_add": (r.TallyAdded,),
+    "tally_row": (r.TallyRow,),
 }
 FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
 BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own

@@ -75,6 +75,7 @@ from mesh.wire.calls.spaces import (
     AskSpaces,
     AskSpaceWrite,
 )
+from mesh.wire.calls.tallies import AskTallies, AskTally, AskTallyAdd, AskTallyRow
 from mesh.wire.calls.topics import (
     AskClients,
     AskErase,
@@ -160,6 +161,10 @@ __all__ = [
     "AskSpaces",
     "AskState",
     "AskTakers",
+    "AskTallies",
+    "AskTally",
+    "AskTallyAdd",
+    "AskTallyRow",
     "AskTransactions",
     "AskTree",
     "AskTxOutcome",

@@ -75,6 +75,7 @@ from mesh.wire.replies.spaces import (
     SpaceRows,
     SpaceWritten,
 )
+from mesh.wire.replies.tallies import TallyAdded, TallyNames, TallyRow, TallySum
 from mesh.wire.replies.topics import (
     Address,
     ClientErased,
@@ -179,6 +180,10 @@ __all__ = [
     "Step",
     "Steps",
     "Takers",
+    "TallyAdded",
+    "TallyNames",
+    "TallyRow",
+    "TallySum",
     "TransactionRow",
     "TransactionRows",
     "Tree",

@@ -83,6 +83,8 @@ TYPED = {
     "tx show": "heron/störche",
     "tx commit": "heron/störche",
     "tx rollback": "heron/störche",
+    "tally ls": "",
+    "tally get": "störche",
     "req": "calc/add 1 --timeout 0.1",
     "reply": "küche/alle --exec cat",
     "send": "/node/heron/client/joerg heim --force-queuing",

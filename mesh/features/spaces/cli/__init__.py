@@ -1,1 +1,1 @@
-"""`mesh map`, `mesh counter` and `mesh lock`."""
+"""`mesh map`, `mesh counter`, `mesh lock` and `mesh tally`."""

@@ -47,7 +47,7 @@ def ls(group: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def who(name: str, group: str, as_json: bool, url: str | None) -> int:
-    """Print the client that holds LOCK, and those that wait. Exit code 1: none holds it."""
+    """Print the client that holds LOCK, and the first waiting clients. Exit code 1: it is free."""
     with sync.connect(url) as m:
         found = read_result(LockRows, m.call("lock_ls", space=f"{LOCK}/{group}", key=name))
     if not found.locks:

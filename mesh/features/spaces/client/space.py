@@ -65,7 +65,35 @@ class Numbers:
         return min(self._open, default=self._next)
 
 
-class Space:
+class Asking:
+    """A handle whose calls are questions to the client's node."""
+
+    _client: Spacing
+
+    async def _repeated(self, ask: Ask, says: type[R], timeout: float | None, codes: Sequence[str]) -> R:
+        """Ask, and repeat the question for PATIENCE s while the answer is an error with one of the codes."""
+        for attempt in count(1):
+            try:
+                return await self._ask(ask, says, timeout)
+            except LocalError as error:
+                if error.code not in codes or attempt * PAUSE >= PATIENCE:
+                    raise
+            await self._pause()
+        raise AssertionError("the loop has no end")
+
+    async def _pause(self, seconds: float = PAUSE) -> None:
+        with suppress(TimeoutError):
+            async with self._client._shell.timeout(seconds):
+                await asyncio.get_running_loop().create_future()
+
+    async def _ask(self, ask: Ask, says: type[R], timeout: float | None) -> R:
+        verb, said = ask.verb, arguments(ask)
+        client = self._client
+        parts = await client._within(timeout, client._call_node, lambda request: Call(request, verb, said))
+        return read_result(says, parts[-1][0])
+
+
+class Space(Asking):
     """A map, or a group of counters, as a client uses it."""
 
     def __init__(self, client: Spacing, name: str) -> None:
@@ -106,22 +134,6 @@ class Space:
             what = f"{error.what} The change of {ask.key!r} may have been made."
             raise LocalError(what, hint=error.hint, code=error.code) from None
 
-    async def _repeated(self, ask: Ask, says: type[R], timeout: float | None, codes: Sequence[str]) -> R:
-        """Ask, and repeat the question for PATIENCE s while the answer is an error with one of the codes."""
-        for attempt in count(1):
-            try:
-                return await self._ask(ask, says, timeout)
-            except LocalError as error:
-                if error.code not in codes or attempt * PAUSE >= PATIENCE:
-                    raise
-            await self._pause()
-        raise AssertionError("the loop has no end")
-
-    async def _pause(self, seconds: float = PAUSE) -> None:
-        with suppress(TimeoutError):
-            async with self._client._shell.timeout(seconds):
-                await asyncio.get_running_loop().create_future()
-
     async def _read(
         self, key: str, timeout: float | None, fresh: bool = True
     ) -> tuple[SpaceRow | None, bool]:
@@ -152,9 +164,3 @@ class Space:
 
     async def _move(self, to: str, timeout: float | None) -> None:
         await self._ask(AskSpaceMove(space=self._space, to=to), SpaceMoved, timeout)
-
-    async def _ask(self, ask: Ask, says: type[R], timeout: float | None) -> R:
-        verb, said = ask.verb, arguments(ask)
-        client = self._client
-        parts = await client._within(timeout, client._call_node, lambda request: Call(request, verb, said))
-        return read_result(says, parts[-1][0])

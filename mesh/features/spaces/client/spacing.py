@@ -1,4 +1,4 @@
-"""The client's calls that return the handles of maps, counters and locks."""
+"""The client's calls that return the handles of maps, counters, locks and tallies."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from mesh.features.spaces.client.leases import Leases
 from mesh.features.spaces.client.lock import Elections, Leader, Lock, elected
 from mesh.features.spaces.client.map import Map
 from mesh.features.spaces.client.space import Numbers
+from mesh.features.spaces.client.tally import Tally
 from mesh.features.spaces.client.watch import Watch
 
 
 class Spacing(Posting):
-    """The client's calls that return the handles of maps, counters and locks."""
+    """The client's calls that return the handles of maps, counters, locks and tallies."""
 
     def map(self, name: str, *, type: type[T] | None = None) -> Map[T]:
         """Return a handle of the map, with `put`, `get`, `watch` and more. Nothing is sent yet.
@@ -48,6 +49,20 @@ class Spacing(Posting):
             number = await m.counter("orders").add()
         """
         return Counter(self, name, group)
+
+    def tally(self, name: str) -> Tally:
+        """Return a handle of the tally, with `add` and `value`. Nothing is sent yet.
+
+        Args:
+            name: The name of the tally, at most 180 bytes; it need not exist yet.
+
+        Raises:
+            BadName, BadKey: The name is invalid.
+
+        Example:
+            await m.tally("clicks").add()
+        """
+        return Tally(self, name)
 
     def lock(
         self,

@@ -17,13 +17,15 @@ from mesh.features.spaces.node.lock_homes import LockHomes
 from mesh.features.spaces.node.moving import Moving
 from mesh.features.spaces.node.space_calls import SpaceCalls
 from mesh.features.spaces.node.spaces import Spaces
+from mesh.features.spaces.node.tallies import Tallies
+from mesh.features.spaces.node.tally_calls import TallyCalls
 from mesh.features.spaces.node.voting import Voting
 from mesh.kernel.feature import FeatureParts
 from mesh.kernel.parts import Parts
 
 
 class SpaceParts(FeatureParts):
-    """The components of maps, counters and locks."""
+    """The components of maps, counters, locks and tallies."""
 
     def __init__(self, k: Parts) -> None:
         self.spaces = Spaces(k.context, k.shared)
@@ -58,5 +60,7 @@ class SpaceParts(FeatureParts):
         )
         homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes
         moves = copies, self.moving, forcing
-        verbs = declaring, calls, self.locks, lock_calls, reasons
+        self.tallies = Tallies(k.context, k.disk, k.shared)
+        tally_calls = TallyCalls(k.context, relay, k.neighbours, k.shared, self.tallies)
+        verbs = declaring, calls, self.locks, lock_calls, self.tallies, tally_calls, reasons
         super().__init__(self.spaces, *homes, *moves, *verbs)
