@@ -9,7 +9,6 @@ from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on
 from mesh.kernel.context.conn import NODE, Conn
 from mesh.kernel.context.facts import ConnEnded, Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.context.outlet import Outlet
 from mesh.kernel.context.records import read_record
 from mesh.kernel.delivery.router import Router
 from mesh.kernel.routes.nodes import Nodes
@@ -17,7 +16,7 @@ from mesh.kernel.subscribers import session_refusals as refusals
 from mesh.kernel.subscribers.client_feeds import named
 from mesh.kernel.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
 from mesh.kernel.subscribers.publishing import Publishing
-from mesh.kernel.subscribers.session import Session, subscription_of
+from mesh.kernel.subscribers.session import Session
 from mesh.kernel.subscribers.session_takeover import ANSWER, SessionTakeover
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.kernel.subscribers.silence import SilentClients
@@ -131,10 +130,12 @@ class Clients(Component):
         """
         if self._all.is_elsewhere(name, h.stream):
             return refusals.elsewhere(name)
-        holder = self._all.named(name)
+        has_just_started = self._context.clock.now - self._started < ANSWER
+        holder = self._all.named(name) or (self._all.restore_reader(name) if has_just_started else None)
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
             return refusals.in_use(holder)  # even if disconnected: it may return for its subscriptions
-        if holder is not None and (holder.conn is not None or self._may_be_elsewhere(holder)):
+        # A session of an earlier process may be at a node that has not linked since.
+        if holder is not None and (holder.conn is not None or (holder.user is None and has_just_started)):
             self.holders.ask_holder(holder, conn, h)
             return None
         most = self._context.settings.max_sessions
@@ -144,18 +145,7 @@ class Clients(Component):
             return refusals.negative_number(name)
         if holder is not None:
             self.close(holder)
-        return self._new(name, h.stream)
-
-    def _may_be_elsewhere(self, holder: Session) -> bool:
-        """Return whether a session of an earlier process may be at a node that has not linked since."""
-        return holder.user is None and self._context.clock.now - self._started < ANSWER
-
-    def _new(self, name: SessionName, stream: bytes) -> Session:
-        s = self._context.settings
-        outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
-        session = Session(name, stream, outlet)
-        self._all.add(session)
-        return session
+        return self._all.open_session(name, h.stream)
 
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
         conn.owner = session.stream
@@ -282,9 +272,7 @@ class Clients(Component):
                 continue
             known = read_record(record)
             stream = key[1:17]
-            session = self.sessions.get(stream) or self._new(SessionName.parse(known.owner), stream)
-            session.has_spoken = True
-            session.gone_since = self._context.clock.now
+            session = self._all.restore_session(SessionName.parse(known.owner), stream)
             self.subscribing.restore_feed(session, key, known, positions.get(key, b""))
 
     def _generate(self) -> int:

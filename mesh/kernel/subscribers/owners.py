@@ -35,11 +35,10 @@ class Owners:
         self._streams = Bounded[str, bytes](STREAMS)  # by session: stream that opened its inbox
 
     def restore_owners(self, rows: dict[bytes, bytes]) -> None:
+        for session, stream in stored_streams(rows).items():
+            self._streams.keep(session, stream)
         for key, value in rows.items():
-            name = key.decode()
-            if name.endswith(STREAM):
-                self._streams.keep(name.removesuffix(STREAM), value)
-            else:
+            if not (name := key.decode()).endswith(STREAM):
                 self._users[name] = value.decode()
                 self._used[name] = self._context.clock.now
 
@@ -137,6 +136,12 @@ class Owners:
 
     def _delete_row(self, name: str) -> None:
         self._later("inbox", name.encode(), Delete("inbox", name.encode()))
+
+
+def stored_streams(rows: dict[bytes, bytes]) -> dict[str, bytes]:
+    """Return the streams that opened the inboxes of sessions, by session."""
+    names = ((key.decode(), stream) for key, stream in rows.items())
+    return {name.removesuffix(STREAM): stream for name, stream in names if name.endswith(STREAM)}
 
 
 def user_of(session: Reader) -> str:

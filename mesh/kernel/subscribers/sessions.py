@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mesh.kernel.context.component import Component
+from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.outlet import Outlet
 from mesh.kernel.context.seams import NamedHere
 from mesh.kernel.subscribers.expected import ExpectedSessions
+from mesh.kernel.subscribers.owners import stored_streams
 from mesh.kernel.subscribers.remote_readers import RemoteReaders
-from mesh.kernel.subscribers.session import INBOX, REPLIES, Session, merged
+from mesh.kernel.subscribers.session import INBOX, REPLIES, Session, merged, subscription_of
 from mesh.names import CLIENT, SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Answers
@@ -32,6 +34,10 @@ class Sessions(Component):
         self.expected = ExpectedSessions()
         self.others: dict[bytes, Callable[[Answer], None]] = {}  # by stream: components that publish
         self._context = context
+        self._readers: dict[str, bytes] = {}  # by session: stream that opened its inbox before the start
+
+    def start(self, beginning: Beginning) -> None:
+        self._readers = stored_streams(beginning.rows("inbox"))
 
     def figures(self) -> dict[str, int | float]:
         return {
@@ -81,9 +87,11 @@ class Sessions(Component):
     def is_elsewhere(self, name: SessionName, stream: bytes) -> bool:
         """Return whether a session of this node is used at another node, by another client than `stream`."""
         reader = self.remote.find(name)
-        if reader is None or reader.stream == stream:
+        is_connected = reader is not None and reader.is_connected
+        at = reader or self._context.visits.of_session(str(name))
+        if at is None or at.stream == stream or at.node == self._context.me.uuid:
             return False
-        return reader.is_connected or self.expected.includes(name, self._context.clock.now)
+        return is_connected or self.expected.includes(name, self._context.clock.now)
 
     def has_ended(self, stream: bytes) -> bool:
         """Return whether a session that was here is neither here nor known to be at another node."""
@@ -133,9 +141,26 @@ class Sessions(Component):
         ]
         return [session for session in connected if name.node in (None, session.name.node)]
 
-    def add(self, session: Session) -> None:
-        self.by_stream[session.stream] = self._names[session.text] = session
-        self._of_client.setdefault(session.name.client, {})[session.text] = session
+    def open_session(self, name: SessionName, stream: bytes) -> Session:
+        """Add a new session, without a connection."""
+        s = self._context.settings
+        outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
+        session = Session(name, stream, outlet)
+        self.by_stream[stream] = self._names[session.text] = session
+        self._of_client.setdefault(name.client, {})[session.text] = session
+        return session
+
+    def restore_session(self, name: SessionName, stream: bytes) -> Session:
+        """Add a session of an earlier process, whose client may come back."""
+        session = self.by_stream.get(stream) or self.open_session(name, stream)
+        session.has_spoken = True
+        session.gone_since = self._context.clock.now
+        return session
+
+    def restore_reader(self, name: SessionName) -> Session | None:
+        """Add the session that opened the inbox of this name in an earlier process, if there was one."""
+        stream = self._readers.pop(str(name), None)
+        return self.restore_session(name, stream) if stream is not None else None
 
     def remove_session(self, session: Session) -> None:
         del self.by_stream[session.stream]

@@ -90,19 +90,25 @@ def test_a_restarted_home_keeps_the_name_of_a_client_before_its_node_has_linked(
     play(scenario)
 
 
-def test_a_client_that_moved_while_its_home_was_down_keeps_its_name(play: Any) -> None:
+@pytest.mark.parametrize("kind", ["subscription", "inbox"])
+def test_a_client_that_moved_while_its_home_was_down_keeps_its_name(play: Any, kind: str) -> None:
     async def scenario(it: Moves) -> None:
-        async with it.m.connect("heron", client="ann", session=7) as client, client.subscribe("k"):
-            it.order = ["stork"]
-            it.is_opening = False
-            it.m.kill("heron")
-            await it.m.pass_time(20)
-            assert client._shell.core.line.home == "stork"
-            it.m.start("heron")
-            login = asyncio.create_task(code_of_login(it, 7, "ann"))
-            await it.m.pass_time(4)
-            assert await login == "SESSION_IN_USE"
-            assert client._shell.is_open
+        async with it.m.connect("heron", client="ann", session=7) as client:
+            reader: Any = client.inbox() if kind == "inbox" else client.subscribe("k")
+            async with reader as messages:
+                it.order = ["stork"]
+                it.is_opening = False
+                await (it.send("heron", "1", client.name) if kind == "inbox" else it.publish("ibis", "1"))
+                it.m.kill("heron")
+                await it.m.pass_time(20)
+                assert client._shell.core.line.home == "stork"
+                it.m.start("heron")
+                login = asyncio.create_task(code_of_login(it, 7, "ann"))
+                await it.m.pass_time(4)
+                assert await login == "SESSION_IN_USE"
+                assert client._shell.is_open
+                if kind == "inbox":
+                    assert (await anext(messages)).content == b"1"
 
     play(scenario)
 
