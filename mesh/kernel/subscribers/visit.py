@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 
 from mesh.kernel.context.disk import Disk
@@ -47,3 +48,11 @@ def settle_master(session: Session, master: bytes, me: bytes, disk: Disk) -> Non
         if master == me:
             feed.position = max(feed.position, disk.shelf.next_position - 1)
             disk.later("position", feed.key, position_key(feed, feed.position))
+
+
+def is_released(masters: Set[Hashable], named: Set[Hashable], is_last: bool) -> bool:
+    """Return whether a former node closes a session with messages of `masters`.
+
+    The new node has named these masters, and `is_last` if it knows of no other.
+    """
+    return is_last and masters <= named

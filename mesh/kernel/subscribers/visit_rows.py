@@ -1,12 +1,13 @@
 """The stored certificates of sessions that moved: rows of the table of feeds."""
 
-# Law: a session has at most three rows. "v" has its last certificate, until the session ends here. "w" has
-# its last certificate for this node, which proves later that messages of the session may come from here. "h"
-# has the certificate by which a session of this node is at another one, and its name belongs to its stream.
+# Law: a session has at most three rows. "v" has its last certificate, until the session ends here, or has not
+# come back `linger` seconds after a start. "w" has its last certificate for this node, which proves later
+# that messages of the session may come from here. "h" has the certificate by which a session of this node is
+# at another one, and its name belongs to its stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import msgspec
 
@@ -53,22 +54,33 @@ class VisitRows:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._stays = Bounded[bytes, None](STAYS)  # streams with a certificate for this node
+        self._restored = set[bytes]()  # streams with a last certificate that an earlier process wrote
 
     def start(self, beginning: Beginning) -> Iterator[Certificate]:
         """Yield the stored certificates."""
         for key, row in beginning.rows("feed").items():
             if key[:1] == b"w":
                 self._stays.keep(key[1:], None)
+            if key[:1] == b"v":
+                self._restored.add(key[1:])
             if key[:1] in (b"v", b"w"):
                 yield _read_row(row)
 
     def write_visit(self, certificate: Certificate) -> None:
+        self._restored.discard(certificate.stream)
         put_row(self._disk, visit_key(certificate.stream), certificate)
 
     def write_stay(self, certificate: Certificate) -> None:
         put_row(self._disk, stay_key(certificate.stream), certificate)
         if (oldest := self._stays.keep(certificate.stream, None)) is not None:
             self._delete(stay_key(oldest[0]))
+
+    def delete_unused(self, streams: Container[bytes]) -> None:
+        """Delete the last certificates of an earlier process whose sessions, not in `streams`, have ended."""
+        restored, self._restored = self._restored, set()
+        for stream in restored:
+            if stream not in streams:
+                self.delete_visit(stream)
 
     def delete_visit(self, stream: bytes) -> None:
         self._delete(visit_key(stream))

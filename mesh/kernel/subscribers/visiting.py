@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from functools import partial
+from math import inf
 
 from mesh.errors import LocalError, RemoteError
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
@@ -37,7 +38,7 @@ from mesh.kernel.subscribers.relayed_calls import RelayedCalls
 from mesh.kernel.subscribers.resuming import Resuming
 from mesh.kernel.subscribers.session import INBOX, Session
 from mesh.kernel.subscribers.session_refusals import copied
-from mesh.kernel.subscribers.visit import Visit, settle_master
+from mesh.kernel.subscribers.visit import Visit, is_released, settle_master
 from mesh.kernel.subscribers.visit_notices import VisitNotices
 from mesh.kernel.subscribers.visit_rows import VisitRows
 from mesh.routing.visits import Standing
@@ -70,6 +71,7 @@ class Visiting(Component):
         self._visits: dict[bytes, Visit] = {}  # by stream
         self._changed: dict[bytes, None] = {}  # streams with masters that have confirmed in this event
         self._rows = VisitRows(disk)
+        self._unused_at = inf  # time at which rows of sessions that did not come back are deleted
         self._notices = VisitNotices(context, neighbours, calls, clients.sessions, resuming.expected)
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -101,6 +103,12 @@ class Visiting(Component):
     def start(self, beginning: Beginning) -> None:
         for certificate in self._rows.start(beginning):
             self._context.visits.observe(certificate)
+        self._unused_at = self._context.clock.now + self._context.settings.linger
+
+    def on_second(self) -> None:
+        if self._context.clock.now > self._unused_at:
+            self._unused_at = inf
+            self._rows.delete_unused(self._clients.sessions)
 
     # --- the visited node -------------------------------------------------------------------------------
 
@@ -290,11 +298,3 @@ class Visiting(Component):
         is_closed = certificate.stream not in self._clients.sessions
         released = SessionReleased(is_closed=is_closed, left=left, dropped=dropped)
         self._disk.commit((), lambda error: asked.reply(released))
-
-
-def is_released(masters: Set[Hashable], named: Set[Hashable], is_last: bool) -> bool:
-    """Return whether a former node closes a session with messages of `masters`.
-
-    The new node has named these masters, and `is_last` if it knows of no other.
-    """
-    return is_last and masters <= named

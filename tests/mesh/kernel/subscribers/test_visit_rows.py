@@ -45,6 +45,21 @@ def test_both_certificates_of_a_session_are_read_again() -> None:
     assert [each.attach for each in table.restarted()[1]] == [1]
 
 
+def test_restored_certificates_of_sessions_that_do_not_come_back_are_deleted() -> None:
+    table = Table()
+    rows, _ = table.restarted()
+    for name in ("joe", "ann", "bob"):
+        rows.write_visit(certificate(name))
+    rows.delete_unused(())
+    rows, restored = table.restarted()
+    assert len(restored) == 3, "only those of an earlier process are deleted"
+    rows.write_visit(certificate("bob", 2))
+    rows.delete_unused({certificate("ann").stream})
+    assert sorted(each.attach for each in table.restarted()[1]) == [1, 2]
+    rows.delete_unused(())
+    assert len(table.restarted()[1]) == 2
+
+
 def test_rows_of_feeds_are_left_alone() -> None:
     table = Table()
     table.rows[b"c" + bytes(20)] = b"a feed"

@@ -282,3 +282,36 @@ def test_a_visit_sends_its_certificate_once(play: Any, monkeypatch: pytest.Monke
             assert sent["attach"] == count
 
     play(scenario)
+
+
+def test_a_client_without_subscriptions_publishes_and_asks_on_while_its_home_is_down(play: Any) -> None:
+    async def serve(service: Any, asked: list[bytes]) -> None:
+        async for request in service:
+            asked.append(request.content)
+            await request.reply(b"re " + request.content)
+
+    async def scenario(it: Moves) -> None:
+        asked: list[bytes] = []
+        async with it.m.connect("heron", client="ann") as ann, it.publishers["ibis"].serve("calc") as service:
+            serving = asyncio.create_task(serve(service, asked))
+            publishing = [asyncio.create_task(ann.publish("k", b"1", domain="NEWS", persistent=True))]
+            asking = asyncio.create_task(ann.request("calc", b"1", retry_lost=True, timeout=60))
+            await asyncio.sleep(0)
+            it.order = ["stork", "ibis"]
+            it.m.kill("heron")
+            publishing.append(asyncio.create_task(ann.publish("k", b"2", domain="NEWS", persistent=True)))
+            await it.m.pass_time(20)
+            assert ann._shell.core.line.home == "stork"
+            assert (await asking).content == b"re 1"
+            assert (await ann.request("calc", b"2", timeout=10)).content == b"re 2"
+            it.m.start("heron")
+            publishing.append(asyncio.create_task(ann.publish("k", b"3", domain="NEWS", persistent=True)))
+            await it.m.pass_time(30)
+            assert (await ann.request("calc", b"3", timeout=10)).content == b"re 3"
+            await asyncio.gather(*publishing)
+            assert (it.got, sorted({*asked})) == (["1", "2", "3"], [b"1", b"2", b"3"])
+            serving.cancel()
+        await it.m.pass_time(60)
+        assert it.figures() == {}
+
+    play(scenario)

@@ -68,6 +68,27 @@ def test_a_node_that_restarts_can_still_send_what_a_visitor_published() -> None:
     assert d.metric("forged") == 0
 
 
+def test_a_node_that_restarts_forgets_a_session_without_subscriptions_that_does_not_come_back() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    joe, ann = (SimClient(net, a.ipc, name, others=[b.ipc]).connected() for name in ("joe", "ann"))
+    for client in (joe, ann):
+        moved(client, b)
+    net.run(2)
+    b.restart()
+    joe.close()
+    net.until(lambda: ann.is_up)
+    assert last_certificates(b) == 2
+    net.until(lambda: last_certificates(b) == 1, 200)
+    net.run(100)
+    assert last_certificates(b) == 1
+
+
+def last_certificates(node: SimNode) -> int:
+    """Return the number of stored certificates that last until their sessions end."""
+    return sum(key[:1] == b"v" for key in node.disk.store.load().tables["feed"])
+
+
 def test_a_hello_from_before_the_last_visit_is_refused() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
