@@ -11,6 +11,7 @@ from mesh.features.spaces.node.forcing import Forcing
 from mesh.features.spaces.node.holdings import Holdings
 from mesh.features.spaces.node.home_relay import HomeRelay
 from mesh.features.spaces.node.homes import Homes
+from mesh.features.spaces.node.inheriting import Inheriting
 from mesh.features.spaces.node.leashes import Leashes
 from mesh.features.spaces.node.lock_calls import LockCalls
 from mesh.features.spaces.node.lock_homes import LockHomes
@@ -59,7 +60,8 @@ class SpaceParts(FeatureParts):
             k.context, k.nodes, self.spaces, self.voting, self.claiming, self.leashes, self.homes
         )
         homes = self.voting, self.claiming, self.leashes, self.holdings, self.homes
-        moves = copies, self.moving, forcing
+        inheriting = Inheriting(k.context, self.spaces, self.voting, self.claiming)
+        moves = copies, self.moving, forcing, inheriting
         self.tallies = Tallies(k.context, k.disk, k.shared)
         tally_calls = TallyCalls(k.context, relay, k.neighbours, k.shared, self.tallies)
         verbs = declaring, calls, self.locks, lock_calls, self.tallies, tally_calls, reasons

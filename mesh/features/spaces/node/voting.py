@@ -52,6 +52,10 @@ class Voting(Component):
         """Return the time since the last answered heartbeat of a space, in s."""
         return self._context.clock.now - self._heard.get(space, -inf)
 
+    def quiet_for(self, space: str) -> float:
+        """Return the time since the last heartbeat of a space, or since the start of this node, in s."""
+        return self._context.clock.now - max(self._heard.get(space, -inf), self._began)
+
     # --- claims -----------------------------------------------------------------------------------------
 
     def _on_claim(self, asked: IncomingCall[AskSpaceClaim]) -> None:
