@@ -240,6 +240,15 @@ TEXTS: dict[str, Text] = {
     ),
     "SPACE_STOPPED": Text(CAUSE, "its home does not act: {why}", "Most of its voters must be reachable."),
     "SPACE_UNKNOWN": Text(CAUSE, "no node that answered knows {name}", "See `mesh map ls`."),
+    # --- prepared transactions
+    "TX_PREPARED": Text(
+        PERHAPS,
+        "{name} was prepared here {age} ago and is not decided: {n}",
+        "`mesh tx commit {name}`, or `mesh tx rollback {name}`.",
+    ),
+    "TX_FINISHING": Text(CAUSE, "{name} is decided, but a store here has no space", "Free disk space."),
+    "TX_DECIDED": Text(STATE, "{name} was {outcome} here"),
+    "TX_UNKNOWN": Text(CAUSE, "no node that answered has this transaction", "See `mesh tx ls`."),
     # --- other sites
     "SITE_LINKED": Text(STATE, "{site} is reached from here through {gateways}; live nodes there: {n}"),
     "SITE_OWN": Text(STATE, "{site} is the site of this node"),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mesh.reasons.reason import NAMES, reason
 from mesh.reasons.texts import PERHAPS, RANKS, STATE, TEXTS
-from mesh.reasons.what import ADDRESS, CLIENT, COUNTER, LOCK, MAP, MESSAGE, NODE, QUEUE, SITE, TOPIC, What
+from mesh.reasons.what import ADDRESS, CLIENT, COUNTER, LOCK, MAP, MESSAGE, NODE, QUEUE, SITE, TOPIC, TX, What
 from mesh.wire.replies import Reason, Step
 
 ASK = TEXTS["LINK_REFUSED"].hint  # `mesh why node NAME`
@@ -42,6 +42,7 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
     LOCK: (frozenset(("LOCK_HELD", "LOCK_FREE", "LOCK_STOPPED")), "LOCK_UNKNOWN"),
     MAP: (frozenset(("SPACE_HOME", "SPACE_KNOWN")), "SPACE_UNKNOWN"),
     COUNTER: (frozenset(("SPACE_HOME", "SPACE_KNOWN")), "SPACE_UNKNOWN"),
+    TX: (frozenset(("TX_PREPARED", "TX_FINISHING", "TX_DECIDED")), "TX_UNKNOWN"),
 }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from mesh.errors import BadArgument
+from mesh.errors import BadArgument, BadName
 from mesh.names import SessionName, check_asked, check_taken, node_name
 from mesh.shortening import shown
 from mesh.values import check_domain, check_key, parse_message_id
+from mesh.wire.calls.prepared import XID
 
-KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE, LOCK, MAP, COUNTER = (
+KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE, LOCK, MAP, COUNTER, TX = (
     "node",
     "topic",
     "message",
@@ -21,6 +22,7 @@ KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE, LOCK, MAP, COUNTER =
     "lock",
     "map",
     "counter",
+    "tx",
 )
 
 
@@ -63,6 +65,15 @@ def session_name(text: str) -> SessionName:
     return SessionName.typed(text if text.startswith(("client/", "/")) else f"client/{text}")
 
 
+def _transaction_name(text: str) -> str:
+    """Return the name of a prepared transaction, such as `heron/xid-17`. Raises: BadName."""
+    node, _, name = text.partition("/")
+    if not name or "/" in name or len(name) > XID or not name.isprintable():
+        raise BadName(f"{shown(text)} names no transaction.", hint="A name is NODE/NAME: see `mesh tx ls`.")
+    node_name(node)
+    return text
+
+
 CHECKS = {
     NODE: node_name,
     TOPIC: check_key,
@@ -74,4 +85,5 @@ CHECKS = {
     LOCK: check_key,
     MAP: check_key,
     COUNTER: check_key,
+    TX: _transaction_name,
 }

@@ -111,6 +111,15 @@ def counter(name: str, as_json: bool, url: str | None) -> int:
     return _tell("counter", name, None, as_json, url)
 
 
+@command.command("tx")
+@click.argument("name")
+@options.as_json
+@options.url
+def tx(name: str, as_json: bool, url: str | None) -> int:
+    """Print the state of the prepared transaction NAME, such as heron/xid-17."""
+    return _tell("tx", name, None, as_json, url)
+
+
 @command.command("queue")
 @click.argument("name", shell_complete=complete_queues)
 @options.as_json

@@ -121,7 +121,7 @@ class AskWhy(Carried, frozen=True, kw_only=True):
 
     Attributes:
         kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"`, `"site"`, `"map"`,
-            `"counter"` or `"lock"`.
+            `"counter"`, `"lock"` or `"tx"`.
         text: Name, key or id.
         domain: Domain of a topic.
     """

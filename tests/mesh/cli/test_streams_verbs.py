@@ -85,6 +85,7 @@ TYPED = {
     "tx rollback": "heron/störche",
     "tally ls": "",
     "tally get": "störche",
+    "why tx": "heron/störche",
     "req": "calc/add 1 --timeout 0.1",
     "reply": "küche/alle --exec cat",
     "send": "/node/heron/client/joerg heim --force-queuing",

@@ -83,7 +83,7 @@ def test_each_step_of_a_way_is_a_reason(step: Step, code: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_any_reason_it_is_said_that_nobody_knows_it(kind: str) -> None:
-    text = "ab" * 16 + ":1" if kind == "message" else "x"
+    text = {"message": "ab" * 16 + ":1", "tx": "a/x"}.get(kind, "x")
     found = verdict(What.of(kind, text), "a", [])
     assert len(found) == (kind != "node") and all(each.is_cause and each.node == "a" for each in found)
 

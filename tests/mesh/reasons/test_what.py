@@ -13,6 +13,7 @@ from mesh.reasons.what import What
         ("topic", "\ud800"), ("node", "a b"), ("node", ""), ("message", "1"), ("message", "ab" * 16 + ":0x"),
         ("address", "a/#"), ("queue", ""), ("queue", "q" * 201), ("client", ""), ("client", "a b"),
         ("client", "/node/x"), ("client", "client/joe/session/0"),
+        ("tx", "x"), ("tx", "a/"), ("tx", "a/b/c"), ("tx", "a b/c"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(kind: str, text: str) -> None:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from mesh.errors import BadArgument, LocalError
+from mesh.features.transactions.model.prepared import COMMITTED, REFUSED
 from mesh.features.transactions.node.prepared import PreparedTransactions
 from mesh.features.transactions.node.prepared_transaction import Prepared
 from mesh.features.transactions.node.several_stores import SeveralStores
@@ -19,11 +20,15 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.pages import NAMES
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.printable import count
+from mesh.reasons.reason import ago, reason
+from mesh.reasons.what import TX, What
 from mesh.wire.calls import AskDecision, AskTransactions
 from mesh.wire.limits import HOPS, TRANSACTIONS
-from mesh.wire.replies import Decided, TransactionRow, TransactionRows
+from mesh.wire.replies import Decided, Reason, TransactionRow, TransactionRows
 
 COMMIT, ROLLBACK = "commit", "rollback"
+SAID = {COMMITTED: "committed", REFUSED: "rolled back"}
 
 
 class DecisionCalls(Component):
@@ -48,6 +53,18 @@ class DecisionCalls(Component):
             answer(AskTransactions, self._on_list_of_node),
             answer(AskDecision, lambda asked: self._decide(asked, asked.ask)),
         )
+
+    def explain(self, what: What) -> Iterator[Reason]:
+        node, _, name = what.text.partition("/")
+        if what.kind != TX or node != self._context.me.name:
+            return
+        for it in [it for it in self._prepared if it.row.name == name]:
+            age = ago((self._context.clock.believed - it.row.since) / 1e9)
+            n = count(it.row.operations, "operation")
+            is_finishing = it.key in self._several.finishing
+            yield reason("TX_FINISHING" if is_finishing else "TX_PREPARED", name=what.text, age=age, n=n)
+        if outcome := self._prepared.outcome_of(name):
+            yield reason("TX_DECIDED", name=what.text, outcome=SAID[outcome])
 
     # --- list -------------------------------------------------------------------------------------------
 

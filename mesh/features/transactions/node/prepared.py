@@ -167,6 +167,10 @@ class PreparedTransactions(Component):
 
     # --- decide -----------------------------------------------------------------------------------------
 
+    def outcome_of(self, name: str) -> str:
+        """Return the outcome of the transaction of that name which was decided last, or ""."""
+        return self._decisions.of_name(name)
+
     def is_known(self, name: str, user: str) -> bool:
         """Return whether the user has prepared a transaction of that name, which may be decided."""
         return (user, name) in self._all or self._decisions.find((user, name)) != ""

@@ -60,7 +60,10 @@ def test_a_transaction_is_shown_and_decided() -> None:
                 tx.prepare(name)
         shown = a.mesh("tx", "show", "a/x", "--url", "a")
         assert "queues: next" in shown.stdout and "operations: 1, " in shown.stdout
+        why = a.mesh("why", "tx", "a/x", "--url", "a")
+        assert "is not decided: 1 operation" in why.stdout
         assert a.mesh("tx", "commit", "a/x", "--url", "a").stdout == "committed\n"
         assert a.mesh("tx", "rollback", "a/y", "--url", "a").stdout == "rolled back\n"
         assert a.mesh("tx", "ls", "--url", "a").returncode == 1
         assert m.queue("next").info().ready == 1
+        assert "a/x was committed here" in a.mesh("why", "tx", "a/x", "--url", "a").stdout
