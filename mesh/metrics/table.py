@@ -197,6 +197,9 @@ TABLE: Mapping[str, MetricRow] = {
     "transactions": _counter("transactions", "Transactions of clients, by outcome", outcome="committed"),
     "transactions_refused": _counter("transactions", outcome="refused"),
     "transactions_prepared": _gauge("transactions_prepared", "Transactions without a decision"),
+    "transactions_prepared_age": _gauge(
+        "transactions_prepared_age_seconds", "Age of the oldest transaction without a decision"
+    ),
     "transactions_finishing": _gauge(
         "transactions_finishing", "Decided transactions that wait for disk space"
     ),

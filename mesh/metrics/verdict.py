@@ -58,6 +58,15 @@ CHECKS = (
     Check("queue-messages", "queue_messages", "", 100_000, 1_000_000, "messages in queues of this node"),
     Check("clock", "clock_apart", "s", 5, 60, "difference between the clocks of this node and another one"),
     Check("sites-away", "sites_away", "", 1, 2, "unreachable sites to which this node is a gateway"),
+    Check(
+        "prepared-age",
+        "transactions_prepared_age",
+        "s",
+        3600,
+        86_400,
+        "age of the oldest prepared transaction",
+    ),
+    Check("finishing", "transactions_finishing", "", 1, 1, "decided transactions that wait for disk space"),
 )
 
 

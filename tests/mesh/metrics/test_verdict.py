@@ -8,6 +8,8 @@ from mesh.metrics.verdict import CHECKS, Grade, checks_of, findings, line, verdi
 WELL = {
     "tailback_age": 0, "disk_free": 5e9, "disk_short": 0, "lag_p99": 0.01, "nodes_suspect": 0,
     "nodes_alive": 3, "queue_age": 0.5, "queue_messages": 7, "sites_away": 0, "clock_apart": 0,
+    "transactions_prepared_age": 0.0,
+    "transactions_finishing": 0,
 }  # fmt: skip
 
 

@@ -73,7 +73,9 @@ class PreparedTransactions(Component):
         return iter(self._all.values())
 
     def figures(self) -> dict[str, int | float]:
-        return {"transactions_prepared": len(self._all)}
+        oldest = min((it.row.since for it in self._all.values()), default=0)
+        age = max(0.0, (self._context.clock.believed - oldest) / 1e9) if oldest else 0.0
+        return {"transactions_prepared": len(self._all), "transactions_prepared_age": age}
 
     def remains(self) -> Iterator[Left]:
         if self._all:

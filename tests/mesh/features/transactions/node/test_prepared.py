@@ -220,6 +220,7 @@ def test_an_old_transaction_is_reported_and_its_outcome_forgotten_after_a_week(
     joe.connect()
     events = [each for each in a.core.parts.context.events.events_after(0)[0] if each.kind == "transaction"]
     assert len(events) == 1 and NAME in events[0].text
+    assert 3700 <= a.core.parts.context.figures()["transactions_prepared_age"] < 3800
     assert joe.decide(NAME, "rollback") == "refused"
     assert outcomes(a)
     monkeypatch.setattr("mesh.features.transactions.node.prepared.KEPT", 10**9)
