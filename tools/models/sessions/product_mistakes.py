@@ -9,7 +9,7 @@ from mesh.client.core import intake
 from mesh.client.core import visits as client_visits
 from mesh.features.queues.model.envelopes.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.queue_consumers import QueueConsumers
-from mesh.kernel.subscribers import clients, pull, resume_source, resuming, visiting
+from mesh.kernel.subscribers import clients, pull, resume_source, resuming, visit
 from mesh.routing import aside, upstream, visits
 from mesh.routing.feed import Feed
 from mesh.routing.visits import Standing
@@ -64,7 +64,7 @@ PRODUCT_MISTAKES = {
         "two masters", resuming, "confirmed_masters", all_with_one
     ),
     "product: a session is closed at the last release": in_product(
-        "two masters", visiting, "is_released", lambda masters, named, is_last: is_last
+        "two masters", visit, "is_released", lambda masters, named, is_last: is_last
     ),
     "product: a former node does not wait for its release": in_product(
         "given up", clients, "linger_of", lambda has_left, has_feeds, linger, peer_linger: linger

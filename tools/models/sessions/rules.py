@@ -15,7 +15,7 @@ from enum import Enum
 from math import inf
 
 from mesh.client.core import visits as client_visits
-from mesh.kernel.subscribers import clients, pull, resume_pins, resume_source, resuming, visiting
+from mesh.kernel.subscribers import clients, pull, resume_pins, resume_source, resuming, visit
 from mesh.routing import aside, upstream, visits
 from mesh.routing.visits import Standing
 from tools.models.bits import between, bit, lowest
@@ -140,7 +140,7 @@ def confirmed_masters(masters: int, unconfirmed: int) -> int:
 @remembered
 def is_closed(released: int, masters: int) -> bool:
     """Return whether a former node closes the session: it is released for all masters."""
-    return visiting.is_released({*members(masters)}, {*members(released)}, is_last=True)
+    return visit.is_released({*members(masters)}, {*members(released)}, is_last=True)
 
 
 # --- sequence numbers and queues ----------------------------------------------------------------------------
