@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 import mesh.testing
-from mesh.errors import InDoubt, TransactionRefused
+from mesh.errors import InDoubt, RemoteError, TransactionRefused
+from mesh.features.transactions.node.parts import TransactionParts
 from mesh.features.transactions.wire import Commit
 from mesh.proof import attach_text
 from mesh.security.streamkey import StreamKey
@@ -108,7 +109,11 @@ def test_a_transaction_that_did_not_arrive_is_refused_and_a_delayed_copy_does_no
             await task
         assert refused.value.code == "MOVED"
         assert await it.joe.outcome(tx) == "refused"
-        assert it.delayed and session.conn is None
+        assert session.conn is None
+        (command, (packed,)), commits = it.delayed[0], heron[TransactionParts].commits
+        with pytest.raises(RemoteError) as late:
+            commits._commit(None, session, command, list(packed.envelopes))  # type: ignore[arg-type]
+        assert late.value.code == "MOVED"
         await it.joe.queue(QUEUE).put(b"2")
         assert await waiting(it) == 1
 
