@@ -59,6 +59,11 @@ class LocalQueue:
         )
 
     @property
+    def held(self) -> int:
+        """The number of messages that transactions hold."""
+        return self.deliveries.out - sum(taker.busy for taker in self.takers.values())
+
+    @property
     def away(self) -> int:
         """The number of messages that consumers have, or may still claim after a restart."""
         unclaimed = self.consumers.unclaimed

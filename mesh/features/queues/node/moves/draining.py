@@ -97,7 +97,7 @@ class Draining(Component):
     def remains(self) -> Iterator[Left]:
         waiting, stays = Counter[str](), 0
         for queue in self._queues:
-            messages = queue.part.backlog.messages
+            messages = queue.part.backlog.messages - queue.part.held
             if messages and queue.part.terms.scope == "mesh":
                 waiting[next((why for _, why, _ in self._balancing.reasons(queue)), "")] += messages
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mesh.features.transactions.node import prepared_transaction
+from mesh.kernel.context.leaving import Fate
 from mesh.operations import Put
 from mesh.wire.envelope import Envelope
 from tests.mesh.features.queues.node.worker import a_node
@@ -20,7 +21,7 @@ from tests.mesh.features.transactions.node.test_several_stores import (
     with_stores,
 )
 from tests.simulated_client import client_of
-from tests.simulation import SimNode
+from tests.simulation import SimNetwork, SimNode
 
 NAME = "a/x"
 
@@ -226,3 +227,17 @@ def test_an_old_transaction_is_reported_and_its_outcome_forgotten_after_a_week(
     monkeypatch.setattr("mesh.features.transactions.node.prepared.KEPT", 10**9)
     joe.net.run(5.0)
     assert (outcomes(a), joe.decide(NAME, "commit")) == ([], "NO_TRANSACTION")
+
+
+def test_a_drain_names_prepared_transactions_and_does_not_wait_for_them() -> None:
+    joe = with_stores()
+    net, a = joe.net, joe.node
+    assert joe.prepare("x", [joe.ack(1)]) == ""
+    assert isinstance(net, SimNetwork)
+    net.node("b", "a")
+    net.run(5.0)
+    left = {each.what: each for each in a.core.parts.context.face.remains()}
+    assert (
+        left["prepared transactions"].fate is Fate.WAITS and "mesh tx ls" in left["prepared transactions"].why
+    )
+    assert "messages of queues" not in left
