@@ -142,13 +142,16 @@ Moves = Mapping[str, list[tuple[float, float]]]  # by client: begin and end of e
 
 
 def moves(history: History) -> Moves:
-    """Return the times at which each client came to another node, and was released by its former ones."""
+    """Return the times at which each client came to another node, and was released by its former ones.
+
+    A client that comes again goes on with the move: the node sends the resumed log before transient messages.
+    """
     found: dict[str, list[tuple[float, float]]] = {}
     at: dict[str, str] = {}
     for event in history.of("came to", "released"):
         if event.kind == "released":
             found[event.who] = [(begin, min(end, event.at)) for begin, end in found.get(event.who, ())]
-        elif at.setdefault(event.who, event.to) != event.to:
+        elif at.setdefault(event.who, event.to) != event.to or event.who in found:
             at[event.who] = event.to
             found.setdefault(event.who, []).append((event.at, inf))
     return found

@@ -1,6 +1,7 @@
 """Each check finds what it is for and nothing else: a valid and an invalid history for each."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.tools.rule_cases import RULES
 from tests.tools.service_cases import SERVICES
 from tests.tools.site_cases import SITES
 from tools.simulator.checks import CHECKS, checked
-from tools.simulator.checks.facts import Facts
+from tools.simulator.checks.facts import Facts, moves
 from tools.simulator.checks.honesty import among_the_honest
 from tools.simulator.checks.resources import nothing_left
 from tools.simulator.history import Event, History
@@ -481,6 +482,13 @@ def test_what_a_master_has_for_a_way_that_is_down_is_told_when_that_is_back(
     events = (SUB, CONFIRMED, *down, *also, *sent, later, Event(told, "gap", "ann", sub=1, gap=1))
     facts = replace(PLAIN, rules="drawn", masters={"": ("a",)})
     assert len(CHECKS["C1.3"](history(events), facts)) == found
+
+
+def test_a_client_that_comes_to_its_node_again_goes_on_with_its_move() -> None:
+    events = [(1, "came to", "b"), (2, "came to", "b"), (3, "came to", "c"), (5, "released", ""),
+              (7, "came to", "c"), (8, "released", ""), (9, "came to", "b")]  # fmt: skip
+    told = history(tuple(Event(at, kind, "client joe", stream=S, to=to) for at, kind, to in events))
+    assert moves(told) == {"client joe": [(3, 5), (7, 8), (9, inf)]}
 
 
 @pytest.mark.parametrize(("met", "takers", "found"), [(0.5, (), 1), (2.5, (), 0), (2.5, ("b",), 1)])
