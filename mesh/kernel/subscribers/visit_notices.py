@@ -2,7 +2,8 @@
 
 # Law: a notice names the open subscriptions of a session if this process knows all of them: those with a feed
 #      here, and those that the client repeats next. Masters end the pins of others, so no pin is left when a
-#      subscription ends while its log is pinned, or while the session is between two nodes.
+#      subscription ends while its log is pinned, or while the session is between two nodes. If none is open,
+#      a former node closes the session.
 
 from __future__ import annotations
 
@@ -48,6 +49,12 @@ class VisitNotices:
             self._known.keep(certificate.stream, None)
         self._send(certificate, self._neighbours.peers)
 
+    def send_close(self, stream: bytes) -> None:
+        """Notify all peers that a session has ended here, if an earlier process of this node took it over."""
+        certificate = self._context.visits.find(stream)
+        if certificate is not None and stream not in self._known:
+            self.send_arrival(certificate, is_known=True)
+
     def send_end(self, stream: bytes, masters: Collection[bytes]) -> None:
         """Notify masters that a subscription of a session has ended, unless the session is elsewhere."""
         certificate = self._context.visits.find(stream)
@@ -62,12 +69,14 @@ class VisitNotices:
         for certificate in self._context.visits.guests(self._context.me.uuid):
             self._context.out.send(conn, Moved(certificate, self._open(certificate)))
 
-    def on_moved(self, peer: Peer, notice: Moved) -> None:
-        """Publish the open subscriptions of a session if its node has named them."""
+    def on_moved(self, peer: Peer, notice: Moved) -> bool:
+        """Publish the open subscriptions of a session if its node has named them. Return whether none is."""
         certificate, found = notice.certificate, notice.subscriptions
         is_its_node = certificate.node == peer.node.uuid
         if is_its_node and found is not None and self._context.visits.find(certificate.stream) == certificate:
             self._context.facts.publish_fact(SubscriptionsKnown(certificate, found))
+            return not found
+        return False
 
     def forget_subscriptions(self, stream: bytes) -> None:
         """Forget the subscriptions of a session that is at another node."""

@@ -160,6 +160,7 @@ class Visiting(Component):
             self._release_former(session.stream)
         elif self._context.visits.is_at(session.stream, self._context.me.uuid):
             self._rows.delete_visit(session.stream)
+            self._notices.send_close(session.stream)
 
     # --- release of former nodes ------------------------------------------------------------------------
 
@@ -260,7 +261,14 @@ class Visiting(Component):
         if standing is Standing.NEWER and certificate.node != self._context.me.uuid:
             self.leave(certificate)
             self._context.facts.publish_fact(SessionMoved(certificate))
-        self._notices.on_moved(peer, command)
+        if self._notices.on_moved(peer, command) and certificate.node != self._context.me.uuid:
+            self._close(certificate.stream)
+
+    def _close(self, stream: bytes) -> None:
+        """Close a session that left, of which nothing has to be kept here any longer."""
+        if (session := self._clients.sessions.get(stream)) is not None:
+            self._clients.close(session)
+            self._rows.delete_visit(stream)
 
     def leave(self, certificate: Certificate) -> None:
         """Hang up on a session that is at another node now, if it was here; keep what this node holds."""
@@ -293,8 +301,7 @@ class Visiting(Component):
             named = masters if has_ended else set(ask.masters)
             left = sorted(masters - named)
             if is_released(masters, named, ask.is_last):
-                self._clients.close(session)
-                self._rows.delete_visit(session.stream)
+                self._close(session.stream)
         is_closed = certificate.stream not in self._clients.sessions
         released = SessionReleased(is_closed=is_closed, left=left, dropped=dropped)
         self._disk.commit((), lambda error: asked.reply(released))

@@ -86,6 +86,20 @@ def test_a_pin_stays_while_the_client_may_return_to_a_restarted_node() -> None:
     it.net.heal()
 
 
+def test_a_session_whose_client_died_while_its_node_was_down_ends_at_the_former_node_too() -> None:
+    it = Moving()
+    it.net.cut("a", "b")  # a is not released
+    it.go_to_b()
+    it.b.kill()
+    it.joe.die()
+    it.b.restart()
+    it.net.heal()
+    it.net.run(30)
+    assert it.a.metric("sessions_held") == 1, "the client may return"
+    it.net.run(60)
+    assert it.a.metric("sessions_held") == it.b.metric("sessions") == it.pins == 0
+
+
 def test_only_the_node_of_the_session_names_its_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     it = Moving()
     it.go_to_b()
