@@ -51,6 +51,7 @@ class ParentRows:
     nodes: Nodes
     rows: dict[str, ParentRow] = field(default_factory=dict)
     unproven: set[str] = field(default_factory=set)
+    _confirmed: dict[str, int] = field(default_factory=dict)  # by domain with a lost next hop
 
     def restore(self, beginning: Beginning) -> None:
         for key, row in beginning.rows("feed").items():
@@ -59,16 +60,24 @@ class ParentRows:
         self.unproven = {domain for domain, row in self.rows.items() if row.former}
 
     def store_row(self, domain: str, row: ParentRow) -> None:
-        self.rows[domain] = row
+        before, self.rows[domain] = self.rows.get(domain), row
+        if before is None or before.hop != row.hop:
+            self._confirmed.pop(domain, None)
         if not row.former:
             self.unproven.discard(domain)
         key = PREFIX + domain.encode()
         self.disk.later("feed", key, Put("feed", key, pack(msgspec.to_builtins(row, builtin_types=(bytes,)))))
 
-    def doubt_hop(self, hop: bytes) -> None:
-        """Mark the domains of a next hop that was disconnected, as another route may have sent messages."""
+    def on_logout(self, peer: Peer) -> None:
+        """Keep the version of the queries that a lost next hop has confirmed."""
         for domain, row in self.rows.items():
-            if row.former and row.hop == hop:
+            if row.former and row.hop == peer.node.uuid:
+                self._confirmed.setdefault(domain, peer.confirmed)
+
+    def on_login(self, peer: Peer, version: int) -> None:
+        """Doubt a next hop if it missed changes of the queries: another route may have messages for them."""
+        for domain, row in self.rows.items():
+            if row.hop == peer.node.uuid and self._confirmed.pop(domain, version) != version:
                 self.unproven.add(domain)
 
     def progress(self, hop: bytes, master: bytes) -> tuple[int, int]:

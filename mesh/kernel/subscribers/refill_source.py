@@ -165,7 +165,8 @@ class RefillSource(Component):
         """Pin the log from the slave's position to the last one, and return the first page."""
         ask, shelf = asked.ask, self._disk.shelf
         key, last = PREFIX + ask.slave + ask.domain.encode(), shelf.next_position - 1
-        first = ask.at or self._first_owed(asked.who.exchange.feed, ask.former, last)
+        owed = self._first_owed(asked.who.exchange.feed, ask.former, last)
+        first = ask.at or min([owed, *self._pinned_from(ask.domain)])
         if first > last or not shelf.live:
             self._end(key)
             self._disk.commit(
@@ -193,6 +194,12 @@ class RefillSource(Component):
         old = peer.begun.feed if peer is not None and peer.begun is not None else None
         begins = [old.queries[query] for query in feed.queries if query in old.queries] if old else []
         return max(old.position + 1, min(begins)) if old and begins else last + 1
+
+    def _pinned_from(self, domain: str) -> Iterator[int]:
+        """Yield the first positions that other slaves of a domain may have to pass on to theirs."""
+        for key, pin in self._pins.items():
+            if key[17:] == domain.encode():
+                yield pin.first
 
     def _continue(self, asked: Refill) -> None:
         ask = asked.ask

@@ -4,7 +4,8 @@
 #        position up to which all its own subscribers have acknowledged everything. Where rules name another
 #        master, there is nothing to refill: both masters are subscribed while rules change.
 #        With several masters there is no refill: each message is in more than one log.
-#        A domain that had another next hop is also refilled when the present one logs in again.
+#        A domain that had another next hop is also refilled when the present one logs in again after this
+#        node got other queries, and after a restart.
 # Law 2: the master's newer messages of the domain wait, by whichever peer they come, until the refill is
 #        complete. First values wait, too.
 # Law 3: the part stays pinned at the master until the slave's subscribers have acknowledged it. A slave that
@@ -23,7 +24,7 @@ from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.peers.facts import LoggedIn, RoutesChanged
+from mesh.kernel.peers.facts import LoggedIn, LoggedOut, RoutesChanged
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.nodes import Nodes
@@ -84,6 +85,7 @@ class Refilling(Component):
         return (
             on_fact(RoutesChanged, lambda _: self._schedule_review()),
             on_fact(LoggedIn, lambda fact: self._on_login(fact.peer)),
+            on_fact(LoggedOut, lambda fact: self._parents.on_logout(fact.peer)),
         )
 
     def figures(self) -> dict[str, int | float]:
@@ -164,7 +166,7 @@ class Refilling(Component):
     # --- questions --------------------------------------------------------------------------------------
 
     def _on_login(self, peer: Peer) -> None:
-        self._parents.doubt_hop(peer.node.uuid)
+        self._parents.on_login(peer, self._demand.interest_of(peer).version)
         for refill in self._refills.values():
             if refill.parent == peer.node.uuid:
                 refill.is_asking = False
@@ -207,6 +209,8 @@ class Refilling(Component):
 
     def _send(self, domain: str, refill: Refill, peer: Peer, ask: AskRefill) -> None:
         refill.is_asking, refill.asked_at = True, self._context.clock.now
+        if not ask.end:  # the hop has all queries, and the refill ends after it had them
+            self._parents.unproven.discard(domain)
         came = partial(self._on_reply, domain, refill, ask)
         self._questions.ask_all([peer], ask, Refilled, came, WITHIN, is_patient=True)
 

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
+import pytest
+
 from mesh.kernel.subscribers.parent_rows import PREFIX, ParentRow, ParentRows, read_row
 from mesh.mapping.strata import Distance
 
@@ -97,14 +99,30 @@ def test_the_refill_after_a_restart_begins_at_the_stored_position() -> None:
     assert slave.rows.is_due("NEWS", UNLINKED), "it is not complete"
 
 
-def test_a_next_hop_that_logs_in_again_is_asked_for_what_another_route_may_have() -> None:
+def peer_of(uuid: bytes, confirmed: int) -> Any:
+    return SimpleNamespace(node=SimpleNamespace(uuid=uuid), confirmed=confirmed)
+
+
+@pytest.mark.parametrize(("hop", "version", "expected"), [(SAM, 4, True), (SAM, 3, False), (FRODO, 4, False)])
+def test_a_next_hop_that_missed_queries_is_asked_for_what_another_route_may_have(
+    hop: bytes, version: int, expected: bool
+) -> None:
     slave = Slave(ParentRow("heron", SAM, FRODO, 5))
     slave.rows.unproven.clear()
-    slave.rows.doubt_hop(FRODO)
-    assert not slave.rows.is_due("NEWS", LINKED)
-    slave.rows.doubt_hop(SAM)
-    assert slave.rows.is_due("NEWS", LINKED)
+    slave.rows.on_logout(peer_of(hop, 3))
+    slave.rows.on_logout(peer_of(hop, -1))
+    slave.rows.on_login(peer_of(hop, -1), version)
+    assert slave.rows.is_due("NEWS", LINKED) == expected
     slave.rows.store_row("NEWS", ParentRow("heron", SAM))
+    assert not slave.rows.is_due("NEWS", LINKED)
+
+
+def test_another_next_hop_has_missed_nothing() -> None:
+    slave = Slave(ParentRow("heron", SAM, FRODO, 5))
+    slave.rows.unproven.clear()
+    slave.rows.on_logout(peer_of(SAM, 3))
+    slave.rows.store_row("NEWS", ParentRow("heron", FRODO, SAM, 5))
+    slave.rows.on_login(peer_of(FRODO, -1), 4)
     assert not slave.rows.is_due("NEWS", LINKED)
 
 
