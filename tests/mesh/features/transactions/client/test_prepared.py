@@ -10,6 +10,7 @@ import mesh
 from mesh.errors import BadArgument, Closed, LocalError, TransactionRefused
 from tests.mesh.client.queues import run
 from tests.mesh.features.transactions.client.test_transaction import job
+from tests.mesh.meshes import eventually
 from tests.mesh.running import RunningNode, running
 
 
@@ -83,8 +84,12 @@ def test_C27_prepared_transactions_outlive_a_kill_and_are_decided_through_anothe
 
     async def decide_all(a: RunningNode, names: list[str]) -> None:
         async with mesh.connect("b", environ=a.environ) as m:
-            found = await m.recover()
-            assert ([each.name for each in found], found.missing) == (names, ())
+
+            async def is_found() -> bool:
+                found = await m.recover()
+                return ([each.name for each in found], found.missing) == (names, ())
+
+            await eventually(is_found)  # b is linked with a again
             q = m.queue("jobs")
             assert await q.get(timeout=2) is None
             for name in names:
