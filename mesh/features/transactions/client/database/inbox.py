@@ -63,7 +63,7 @@ class DatabaseInbox:
     ) -> None:
         if on_unknown not in ("reject", "run"):
             raise BadArgument(f"on_unknown={shown(on_unknown)} is invalid.", hint='Use "reject" or "run".')
-        self.keep = seconds("keep", keep)
+        self.keep: float = seconds("keep", keep)
         self.runs_unknown: bool = on_unknown == "run"
         self.connection: Any = source
         self.opener: Callable[[], Any] | None = None
