@@ -47,7 +47,14 @@ class HomeRelay:
         """Send a question on to the home of a space, and its reply back: see `send_to`."""
         known = self._spaces.find(space)
         assert known is not None
-        self.send_to(known.node, asked, says, came, failed, within)
+        fail = failed or asked.fail
+
+        def on_failed(error: LocalError) -> None:
+            if error.code == "NOT_HOME":
+                self._spaces.write_again(space)
+            fail(error)
+
+        self.send_to(known.node, asked, says, came, on_failed, within)
 
     def send_to(
         self,

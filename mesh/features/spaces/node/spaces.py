@@ -20,6 +20,7 @@ from mesh.shared.row import SharedRow
 from mesh.wire.limits import SPACES
 
 SPACE = "space"  # kind of rows and events
+AGAIN = 2.0  # s between two rows that are sent again
 TAKEN = 5 * HOMES  # names, with those of removed spaces
 
 
@@ -50,6 +51,7 @@ class Spaces(Component):
         self._shared = shared
         self._all: dict[str, Definition] = {}  # removed ones, too
         self._outdated: set[str] = set()  # names whose rows are older than the definitions in effect
+        self._again = 0.0  # time from which on `write_again` sends
         shared.add(RowKind(SPACE, self._check, self._on_row_changed, is_early=True))
 
     def features(self) -> Sequence[str]:
@@ -104,10 +106,21 @@ class Spaces(Component):
         if known is None or known.generation < definition.generation:
             self._shared.write_row(SPACE, name, self._shared.stamp(SPACE, name), packed(definition))
 
+    def write_again(self, name: str) -> None:
+        """Send the definition of a space to all reachable nodes, as one of them knows another home.
+
+        A newer definition of theirs comes back.
+        """
+        if name in self._all and self._context.clock.now >= self._again:
+            self._again = self._context.clock.now + AGAIN
+            self._outdated.add(name)
+            self._context.clock.wake(self._context.clock.now)
+
     def tick(self) -> None:
         for name in sorted(self._outdated):
             row = packed(self._all[name])
             self._shared.write_row(SPACE, name, self._shared.stamp(SPACE, name), row)
+            self._shared.spread(SPACE, name, SPACES, lambda: None)
         self._outdated.clear()
 
     def _check(self, row: SharedRow) -> None:
