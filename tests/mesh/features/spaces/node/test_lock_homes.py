@@ -63,3 +63,17 @@ def test_a_space_made_anew_grants_nothing_while_former_leases_may_run() -> None:
             await it.outcome(after.__aexit__(None, None, None))
 
     play(scenario)
+
+
+def test_a_lock_is_granted_at_another_home_after_its_home_is_lost() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("heron") as joe, it.m.connect("ibis") as ann:
+            lock = await it.outcome(joe.lock("l", lease=10).__aenter__())
+            it.m.kill("heron")
+            after = await it.outcome(ann.lock("l", lease=10, wait=200).__aenter__(), limit=250)
+            assert lock.lost and after.token >> 40 > lock.token >> 40
+            await it.outcome(after.__aexit__(None, None, None))
+            it.m.start("heron")
+            await it.m.joined()
+
+    play(scenario)
