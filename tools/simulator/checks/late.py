@@ -48,10 +48,12 @@ class LateByWay:
 
     The master keeps them until BACK seconds after the node ended; then other nodes are queried instead. A
     subscriber's node that starts meanwhile waits as long. If another process ends before the node returns,
-    the number may be lost. Messages of a node that has just returned are reported soon.
+    the number may be lost. Messages of a node that has just returned are reported soon. In a tree of
+    slaves, a former parent may also be cut off from the master.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, is_tree: bool = False) -> None:
+        self._is_tree = is_tree
         self._backs = backs_of(history)
         self._ends = [(event.at, event.who) for event in restarts(history)]
         self._starts: dict[str, list[float]] = defaultdict(list)  # a cut of a node that is down ends earlier
@@ -71,7 +73,8 @@ class LateByWay:
         if any(was_between(when, event.at - BACK, event.at + BACK) for when in backs):
             due += BACK
         for begin, end, names in self._cuts:  # a slave takes another parent during a long cut
-            if begin <= event.at <= end and names & {*came_by[-1:]} and not names <= {*came_by}:
+            ends = {*came_by[-1:], *([master_of(event)] if self._is_tree else ())}
+            if begin <= event.at <= end and names & ends and not names <= {*came_by}:
                 is_forgotten = any(pub.at < at <= end for at, _ in self._ends)
                 due = max(due, inf if is_forgotten else end + BACK)
         started = max((at for home in came_by[-1:] for at in self._starts[home] if at <= pub.at), default=0.0)

@@ -194,7 +194,7 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     messages (see in_order) are reported when they arrive, which C1.4 checks; so are those of a node that has
     just returned.
     """
-    late = LateByWay(history if facts.rules in ("drawn", "tree") else History())  # others: a single route
+    late = LateByWay(history if facts.rules in ("drawn", "tree") else History(), facts.rules == "tree")
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")

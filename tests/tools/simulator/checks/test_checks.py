@@ -13,6 +13,7 @@ from tests.tools.site_cases import SITES
 from tools.simulator.checks import CHECKS, checked
 from tools.simulator.checks.facts import Facts, moves
 from tools.simulator.checks.honesty import among_the_honest
+from tools.simulator.checks.late import BACK, LateByWay
 from tools.simulator.checks.resources import nothing_left
 from tools.simulator.history import Event, History
 
@@ -541,3 +542,11 @@ def test_trial_D_a_subscription_that_was_made_while_the_disk_was_full_may_be_for
     faults = Event(begin, "fault", "b", text="full"), Event(end, "over", "b", text="full")
     events = sorted((*faults, SUB, CONFIRMED, pub(1), node("accept", 1, who="b"), ok(1)), key=lambda e: e.at)
     assert len(CHECKS["C1.4"](history(tuple(events)), PLAIN)) == found
+
+
+@pytest.mark.parametrize(("is_tree", "due"), [(True, 30 + BACK), (False, 10)])
+def test_the_gap_of_a_former_parent_is_due_when_that_reaches_the_master(is_tree: bool, due: float) -> None:
+    times = ((5, "fault"), (30, "over"))
+    cut = tuple(Event(at, kind, "heron", text="cut", to="avalon") for at, kind in times)
+    late, pub = LateByWay(history(cut), is_tree), Event(4, "pub", "joe")
+    assert late.due(Event(10, "deliver", "eve", route=("heron/0", "frodo/1")), pub, [pub]) == due
