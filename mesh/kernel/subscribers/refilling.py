@@ -167,6 +167,7 @@ class Refilling(Component):
 
     def _on_login(self, peer: Peer) -> None:
         self._parents.on_login(peer, self._demand.interest_of(peer).version)
+        self._schedule_review()  # the gate is closed before the first item comes
         for refill in self._refills.values():
             if refill.parent == peer.node.uuid:
                 refill.is_asking = False
