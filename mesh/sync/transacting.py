@@ -181,7 +181,7 @@ class Transacting(Connected):
             Closed: The block has not ended.
 
         Example:
-            if m.outcome(tx) == "refused": ...
+            outcome = m.outcome(tx)
         """
         left = self._left(timeout)
         return self._run(left(), lambda: self._aio.outcome(tx, timeout=left()))

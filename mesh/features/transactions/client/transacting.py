@@ -62,7 +62,7 @@ class Transacting(Posting):
             Closed: The block has not ended.
 
         Example:
-            if await m.outcome(tx) == "refused": ...
+            outcome = await m.outcome(tx)
         """
         try:
             return await self._within(timeout, tx._outcome)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 
@@ -29,7 +30,8 @@ def test_the_leader_and_each_change_are_seen_at_every_node() -> None:
             with pytest.raises(BadContent):
                 await it.outcome(anext(watch))
             leader = await it.outcome(bob.leader("leader"))
-            assert leader is not None and (leader.value, leader.token) == ({"at": 1}, after.token)
+            assert leader is not None and leader.token == after.token
+            assert cast("object", leader.value) == {"at": 1}
             await it.outcome(after.__aexit__(None, None, None))
             assert (await it.outcome(anext(watch))).kind == "removed"
             assert await it.outcome(bob.leader("leader")) is None
