@@ -64,6 +64,7 @@ class Event:
 # Clients:       pub (messages leave), envelope (a larger one than before; stamp: bytes), answer (text: the
 #                state), sub, confirmed, unsub, deliver, gap, retracted (a dirty read), down, erase (request),
 #                erased (answer), read (the result of get() at `to` in the end; text: how)
+#                commit (a transaction; keys: what it settles, route: its messages), commit said (its answer)
 #                visit (it is sent to the node at the address `to`), came to (a client that knows several
 #                nodes), released (by its former nodes), open visit (not released in the end), dials (the
 #                address `to`), unserved (in the end)
@@ -79,6 +80,7 @@ class Event:
 #                goes (a message moves to the node `to`), went (`to` has it), came back (`to` refused it),
 #                comes (from another node), no room (text: where a move begins, or comes), again (a message
 #                of another master is kept for durable subscriptions)
+#                outcome (of a transaction, on disk), unfinished (of transactions, in the end)
 #                has rules (a shared list, by timestamp and hash), goes by (the list is in effect)
 #                thrown out (an open connection, as if it were closed)
 #                sees (a gateway sees the site `to`, its nodes in `keys`; text: its state), saw (the last)

@@ -22,5 +22,5 @@ def ends_by_descriptor() -> list[Patch]:
 
 # Seed, broken law and patches by the name of the bug.
 TRANSPORT: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "an end is that of whoever has the descriptor now": (2, "T1", ends_by_descriptor)
+    "an end is that of whoever has the descriptor now": (2, "TP1", ends_by_descriptor)
 }

@@ -37,6 +37,7 @@ class Profile:
     forges: float = 0.0  # nodes claim sessions of clients that move
     drains: float = 0.0  # nodes are drained with their clients
     redirects: float = 0.0  # nodes have few connections for clients
+    transactions: float = 0.0  # clients commit transactions
     sites: tuple[int, ...] = ()  # number of sites; () = one mesh only
     abroad: float = 0.0  # sites exchange direct messages and requests
     dice: str = ""  # name for the seeds; "" = `name`
@@ -90,6 +91,8 @@ PROFILES = {
                 seconds=(40.0, 90.0), most=4, sizes=(2, 3, 3, 4), drains=1.0),
         Profile("redirect", (*WIRES, "crash", "power", "all crash", "bounce", "pause"), ("plain", "direct"),
                 rate=1.0, seconds=(30.0, 60.0), most=4, sizes=(2, 3, 3, 4), redirects=1.0),
+        Profile("transactions", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain",), rate=0.5,
+                seconds=(25.0, 60.0), most=2, sizes=(1, 2, 2), transactions=1.0),
         Profile("sites", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 120.0),
                 sites=(2, 2, 3)),
         Profile("abroad", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 80.0),

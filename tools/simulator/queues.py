@@ -22,7 +22,7 @@ GROUPS = ("", "", "g", "h")
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
     """Yield all work on queues in a scenario."""
-    yield from _declared(script, dice)
+    yield from declared(script, dice)
     uses_selectors = dice.random() < 0.4
     for node in script.nodes:
         for queue in QUEUES[:2]:
@@ -41,7 +41,7 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
         yield from _seldom(script, own)
 
 
-def _declared(script: Script, dice: Random) -> Iterator[Step]:
+def declared(script: Script, dice: Random) -> Iterator[Step]:
     for queue in QUEUES:
         words = [f"scope={dice.choice(['mesh', 'mesh', 'node'])}"]
         if queue != QUEUES[-1]:

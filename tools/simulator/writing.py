@@ -19,6 +19,7 @@ from tools.simulator import (
     rules,
     services,
     sites,
+    transactions,
     visits,
     workload,
 )
@@ -119,6 +120,8 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     emptied = sorted(drains.planned(script, own)) if own.random() < profile.drains else ()
     own = Random(f"which nodes are full {profile.seeded} {script.seed}")
     sent = sorted(redirects.planned(script, own)) if own.random() < profile.redirects else ()
+    own = Random(f"what is committed {profile.seeded} {script.seed}")
+    committed = sorted(transactions.planned(script, own)) if own.random() < profile.transactions else ()
     own = Random(f"beside them {profile.seeded} {script.seed}")
     beside = sorted(sites.asides(script, own)) if profile.sites else ()
     own = Random(f"to whom {profile.seeded} {script.seed}")
@@ -139,6 +142,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
         forges,
         emptied,
         sent,
+        committed,
         ruled,
         beside,
         across,

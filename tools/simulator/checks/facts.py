@@ -17,11 +17,13 @@ Id = tuple[str, str, int]
 REFUSED = ("FORWARD_WARNING", "OK")  # every other answer is a refusal
 # Subscribers may have received a message with one of these answers: one of several masters accepted it, its
 # answer was lost, or the content of the disk is unknown.
-UNSURE = ("PARTLY_REFUSED", "EXPIRED", "REFUSED")
+UNSURE = ("PARTLY_REFUSED", "EXPIRED", "REFUSED", "IN_DOUBT")
 # The same holds for a direct message whose node became unreachable while the message was in transit.
 UNSURE_OF_LETTERS = ("UNKNOWN_NODE", "CIRCULAR_LOOP")
 LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "SITE_FULL", "NOT_CONNECTED", "UNKNOWN_NODE",
         "INBOX_FULL", "STALE_SEQUENCE", "MASTER_AWAY", "CIRCULAR_LOOP", *UNSURE)  # fmt: skip
+
+LOUD_TOGETHER = ("LEASE_OVER", "QUEUE_FULL", "NO_QUEUE", "MASTER_ELSEWHERE")  # of a whole transaction
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from math import inf
 
 from tools.simulator.checks.facts import Facts, Id, Violation
 from tools.simulator.checks.losing import Unsure, put_anew
+from tools.simulator.checks.transactions import Transaction, settled_by
 from tools.simulator.history import Event, History
 
 GRACE = 5.0  # s for which a disconnected session keeps messages
@@ -45,6 +46,7 @@ class Holds:
         self._leases: dict[Holder, float] = {}  # lease in s of current consumers
         self._expected: dict[Holder, float] = {}  # former consumers, and when they must be back
         self._back: set[Holder] = set()  # former consumers that were back in time
+        self._commits: dict[Transaction, list[Id]] = {}  # what each transaction settles
         self.found: list[Violation] = []
 
     def event(self, e: Event) -> None:
@@ -57,6 +59,11 @@ class Holds:
                 self._opens(e)
             case "says" if e.text in ENDS:
                 self._ends(e)
+            case "commit":
+                self._commits[e.stream, e.first] = settled_by(e)
+            case "outcome" if e.text == "OK":
+                for name in self._commits.get((e.stream, e.first), ()):
+                    self._of.pop(name, None)
             case "away":
                 self._until((e.who, e.to), e.at + GRACE - SLACK)
             case "closed":
@@ -130,7 +137,8 @@ def one_holder(history: History, facts: Facts) -> list[Violation]:
     A node accepts no claim of a message that it never delivered to the claimant.
     """
     holds = Holds(Unsure(history, facts), put_anew(history, facts))
-    kinds = ("takes", "gives", "opened", "says", "away", "closed", "crash", "stop", "start")
+    ends = ("says", "commit", "outcome", "away", "closed", "crash", "stop")
+    kinds = ("takes", "gives", "opened", "start", *ends)
     for e in history.of(*kinds):
         holds.event(e)
     return holds.found

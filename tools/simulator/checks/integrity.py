@@ -6,6 +6,7 @@ from collections import Counter
 
 from tools.simulator.checks.facts import (
     LOUD,
+    LOUD_TOGETHER,
     UNSURE,
     UNSURE_OF_LETTERS,
     Facts,
@@ -138,4 +139,10 @@ def routes(history: History, facts: Facts) -> list[Violation]:
 
 def known_answers(history: History) -> list[Event]:
     """Return the answers with an undocumented code."""
-    return [event for event in history.of("answer") if event.text not in ("OK", *LOUD)]
+    together = {(e.stream, *text.rsplit(" ", 1)) for e in history.of("commit") for text in e.route}
+    return [
+        e
+        for e in history.of("answer")
+        if e.text not in ("OK", *LOUD)
+        and not (e.text in LOUD_TOGETHER and (e.stream, e.domain, str(e.first)) in together)
+    ]

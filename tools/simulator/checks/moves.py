@@ -8,6 +8,7 @@ from math import inf
 from tools.simulator.checks.facts import Facts, Id, Violation
 from tools.simulator.checks.losing import Lost, Unsure, put_anew
 from tools.simulator.checks.queues import DONE, puts_of
+from tools.simulator.checks.transactions import acked_by_transactions, settled_by
 from tools.simulator.history import Event, History
 
 MOST = 8  # moves for local consumers that a node begins,
@@ -29,12 +30,17 @@ def conserved(history: History, facts: Facts) -> list[Violation]:
     ]
     lost = Lost(history, facts)
     owed, done = dict[Id, Event](), set[Id]()
-    for e in history.of("put said", "says", "buried", "purged", "there"):
+    acked = acked_by_transactions(history)
+    for e in history.of("put said", "says", "commit", "buried", "purged", "there"):
         if e.kind == "put said" and e.text == "OK" and e.id not in done:
             owed[e.id] = e
         elif e.kind in ("buried", "purged") or (e.kind == "says" and e.text in DONE):
             owed.pop(e.id, None)
             done.add(e.id)
+        elif e.kind == "commit":
+            for name in acked.intersection(settled_by(e)):
+                owed.pop(name, None)
+                done.add(name)
         elif e.kind == "there":
             for name in owed.keys() - set(map(_name, e.keys)):
                 if not lost.is_excused(puts[name], e.at):

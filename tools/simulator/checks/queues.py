@@ -9,6 +9,7 @@ from math import inf
 from mesh.names import PUTS
 from tools.simulator.checks.facts import Facts, Id, Violation
 from tools.simulator.checks.losing import Lost, Unsure, put_anew
+from tools.simulator.checks.transactions import acked_by_transactions
 from tools.simulator.history import Event, History
 
 REFUSED = ("QUEUE_FULL", "NO_QUEUE")  # proof that it is in no queue
@@ -38,7 +39,7 @@ def none_lost(history: History, facts: Facts) -> list[Violation]:
     """
     said, found = _said(history), list[Violation]()
     done = {e.id for e in history.of("buried", "purged")}
-    done |= {e.id for e in history.of("says") if e.text in DONE}
+    done |= {e.id for e in history.of("says") if e.text in DONE} | set(acked_by_transactions(history))
     asking = {e.who for e in history.of("open publish")}
     given = {e.id: e for e in history.of("gives")}
     lost = Lost(history, facts)

@@ -7,8 +7,8 @@ from tools.simulator.history import History
 
 
 def none_thrown_out(history: History, facts: Facts) -> list[Violation]:
-    """T1: no open connection is mistaken for a closed one."""
+    """TP1: no open connection is mistaken for a closed one."""
     return [
-        Violation("T1", f"{event.who} takes a connection that stands for ended", (event,))
+        Violation("TP1", f"{event.who} takes a connection that stands for ended", (event,))
         for event in history.of("thrown out")
     ]

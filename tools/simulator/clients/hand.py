@@ -7,13 +7,14 @@ from typing import Any
 
 from mesh.names import PUTS, SUBS
 from mesh.wire import commands as c
+from tools.simulator.clients.committer import Committer
 from tools.simulator.clients.kept import Call
-from tools.simulator.clients.taker import AGAIN, Taker
+from tools.simulator.clients.taker import AGAIN
 
 AGAIN_AND_AGAIN = ("queue_declare", "queue_remove", "durable", "durable_remove")
 
 
-class Hand(Taker):
+class Hand(Committer):
     """A client of queues, with calls about queues and with faulty commands."""
 
     # --- what the real client would not send --------------------------------------------------------------

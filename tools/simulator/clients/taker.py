@@ -127,7 +127,7 @@ class Taker(Producer):
         if taking._epoch >= 0 and taking._opening != it.opening:
             it.opening = taking._opening
             kept = [
-                "{} {} {}".format(*_name(queued, place))
+                "{} {} {}".format(*name_of(queued, place))
                 for queued in taking._inbox.envelopes
                 for place in queued.are(HERE, 0, len(queued))
                 if queued.tag_of(place, it.opening)
@@ -144,7 +144,7 @@ class Taker(Producer):
     def _told_of(
         self, it: Consumer, kind: str, one: tuple[DeliveredEnvelope, int], tries: int = 0, text: str = ""
     ) -> None:
-        stream, domain, number = _name(*one)
+        stream, domain, number = name_of(*one)
         self.event(
             kind,
             stream=stream,
@@ -176,7 +176,7 @@ class Taker(Producer):
         if word == ".":
             it.silent += ones
             return
-        fit = [one for one in ones if _can_say(it.taking, one)]
+        fit = [one for one in ones if can_settle(it.taking, one)]
         if not fit:
             return
         what, delay = SAYS[word], {"d": LATER, "e": LONGER}.get(word, 0)
@@ -222,7 +222,7 @@ class Taker(Producer):
         self._wanted.clear()
 
 
-def _can_say(taking: QueueConsumption, one: tuple[DeliveredEnvelope, int]) -> bool:
+def can_settle(taking: QueueConsumption, one: tuple[DeliveredEnvelope, int]) -> bool:
     try:
         taking.check_settleable(*one)
     except MeshError:
@@ -230,5 +230,5 @@ def _can_say(taking: QueueConsumption, one: tuple[DeliveredEnvelope, int]) -> bo
     return True
 
 
-def _name(queued: DeliveredEnvelope, place: int) -> Name:
+def name_of(queued: DeliveredEnvelope, place: int) -> Name:
     return queued.stream.hex(), queued.batch._envelope.to, queued.numbers()[place]

@@ -14,6 +14,7 @@ from tools.simulator.stage.scene import Scene
 from tools.simulator.stage.services import Services
 from tools.simulator.stage.sites import Sites
 from tools.simulator.stage.strangers import Strangers
+from tools.simulator.stage.transactions import Transactions
 
 HEALED = 120.0  # s until all nodes must see each other
 DRAIN = 60.0  # s that a run continues after its end,
@@ -36,9 +37,11 @@ class Ending:
         services: Services,
         queues: Queues,
         sites: Sites,
+        transactions: Transactions,
     ) -> None:
         self._scene, self._machines, self._strangers, self._company = scene, machines, strangers, company
         self._services, self._queues, self._sites = services, queues, sites
+        self._transactions = transactions
         self._net, self._nodes, self._clients = scene.net, scene.nodes, scene.clients
         self._cast = scene.script.cast
         self._healed = 0.0
@@ -48,6 +51,7 @@ class Ending:
         self._drain()
         self._queues.end()
         self._sites.end()
+        self._transactions.end()
         for machine in self._nodes.values():
             machine.observer.end()
         for client in self._clients.values():

@@ -18,6 +18,7 @@ from tools.simulator.stage.scene import Scene
 from tools.simulator.stage.services import Services
 from tools.simulator.stage.sites import Sites
 from tools.simulator.stage.strangers import Strangers
+from tools.simulator.stage.transactions import Transactions
 from tools.simulator.stage.visits import Visits
 from tools.simulator.stage.wires import Wires
 from tools.simulator.steps import Step
@@ -38,13 +39,13 @@ class Stage:
         self.net.files, self.net.is_filed = Path(self._folder.name), script.seed % ONE_IN == 0
         self._machines, self._strangers = Machines(scene), Strangers(scene)
         self._company, self._services, self._queues = Company(scene), Services(scene), Queues(scene)
-        self._sites = Sites(scene)
+        self._sites, self._transactions = Sites(scene), Transactions(scene)
         disks, wires, rules = Disks(scene, self._machines.start), Wires(scene), Rules(scene)
         visits = Visits(scene, self._machines.kill, self._machines.start)
         drains = Drains(scene, self._machines.start)
         parts = (
             self._machines, disks, wires, rules, self._strangers, self._company, self._services,
-            self._queues, self._sites, visits, drains,
+            self._queues, self._sites, self._transactions, visits, drains,
         )  # fmt: skip
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 
@@ -80,7 +81,8 @@ class Stage:
         self._sample()
         self.net.run(self.script.seconds)
         parts = (
-            self._machines, self._strangers, self._company, self._services, self._queues, self._sites
+            self._machines, self._strangers, self._company, self._services, self._queues, self._sites,
+            self._transactions,
         )  # fmt: skip
         Ending(self.scene, *parts).play()
 

@@ -169,8 +169,11 @@ class Known:
                 self._tell("purged", stream=stream, domain=self._address, first=number)
         self._paged.clear()
 
-    def wrong(self) -> Iterator[str]:
-        """Yield a description of each figure that does not match the messages."""
+    def wrong(self, is_committing: bool = False) -> Iterator[str]:
+        """Yield a description of each figure that does not match the messages.
+
+        `is_committing` means that a transaction may hold deliveries, which count as out.
+        """
         part, envelopes = self._part, self._envelopes
         envelopes[:] = [queued for queued in envelopes if queued.left]
         over = {
@@ -195,6 +198,7 @@ class Known:
         on_disk = sum(each.messages for each in part.order.on_disk._paged.values())
         if paged < on_disk or (paged > on_disk and not part.order.on_disk._loading):
             yield f"{paged} are not in memory, {on_disk} wait on the disk"
+        held = max(0, part.deliveries.out - there["out"]) if is_committing else 0
         said = {
             "ready": part.ready,
             "out": part.deliveries.out,
@@ -204,9 +208,9 @@ class Known:
         }
         so = {
             "ready": there["ready"] + paged,
-            "out": there["out"],
+            "out": there["out"] + held,
             "delayed": there["delayed"],
-            "dying": rest,
+            "dying": rest - held,
             "going": there["going"],
         }
         if said != so:

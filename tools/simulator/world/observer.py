@@ -33,6 +33,7 @@ from mesh.wire.envelope import ERASED, INITIAL, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
 from tools.simulator.history import MOVING, Event, History
 from tools.simulator.world import choices, ruled, sessions
+from tools.simulator.world.committed import note_outcome
 from tools.simulator.world.network import Network
 from tools.simulator.world.queueing import QueueWatch
 from tools.simulator.world.volume import Disk
@@ -182,6 +183,7 @@ class Observer(Component):
                 self._buries(RetainedValue.unpack(op.value).as_envelope())
             elif isinstance(op, Put) and op.table == "stream":
                 self._knows(op.key, OriginStream.unpack(op.value))
+            note_outcome(op, self._tell)
 
     def _buries(self, e: Envelope) -> None:
         """Record each dead letter at the node that finally stores it."""

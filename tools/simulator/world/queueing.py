@@ -8,6 +8,7 @@ from mesh.features.queues.model.part.local_queue import LocalQueue
 from mesh.features.queues.node.keeping.facts import Consumes
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.parts import QueueParts
+from mesh.features.transactions.node.parts import TransactionParts
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.delivery.facts import BoundAgain
 from mesh.kernel.parts import Parts
@@ -23,7 +24,7 @@ class QueueWatch:
 
     def __init__(self, parts: Parts, tell: Tell) -> None:
         self._tell = tell
-        self._queues = parts[QueueParts].queues
+        self._queues, self._commits = parts[QueueParts].queues, parts[TransactionParts].commits
         self._takers: set[str] = set()  # sessions that ever consumed
         self._parts: dict[LocalQueue, Known] = {}
         self._queues.watch = self._knows
@@ -76,6 +77,7 @@ class QueueWatch:
 
     def sample(self) -> None:
         """Record each figure that does not match the messages."""
+        is_committing = bool(self._commits._open)
         for queue in self._queues:
-            for text in self._parts[queue.part].wrong():
+            for text in self._parts[queue.part].wrong(is_committing):
                 self._tell("wrong sum", domain=PUTS + queue.name, text=text)

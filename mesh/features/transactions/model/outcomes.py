@@ -55,7 +55,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
         return False
 
 
-_read_outcome = reader(Outcome, 2**24)
+read_outcome = reader(Outcome, 2**24)
 _read_low = reader(tuple[FromOne, Annotated[int, Meta(ge=0)]], 64)
 
 
@@ -141,7 +141,7 @@ class Outcomes:
             session.low, session.used = max(session.low, low), max(session.used, used)
             session.stores.add(store)
         elif kind == OUTCOME and len(number) == 8:
-            outcome = _read_outcome(value)
+            outcome = read_outcome(value)
             session.outcomes[int.from_bytes(number)] = store, outcome
             session.used = max(session.used, outcome.stamp)
             self.count += 1

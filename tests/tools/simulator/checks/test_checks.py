@@ -191,7 +191,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         (CAME, Event(9, "end", "a", text="sessions_held"), Event(9, "has session", "b", stream=S)),
         (CAME, Event(9, "has session", "a", stream=S), Event(9, "has session", "b", stream=S)),
     ),
-    "T1": (PLAIN, (said("start", "a", 5),), (said("start", "a", 5), said("thrown out", "a", 6))),
+    "TP1": (PLAIN, (said("start", "a", 5),), (said("start", "a", 5), said("thrown out", "a", 6))),
     "P1": (LIAR, (said("stop", "a", 5),), (said("stop", "a", 5), said("stopped", "a", 5, text="CONFLICT"))),
     **SERVICES,
     **QUEUES,
