@@ -43,7 +43,7 @@ def _stored(history: History) -> dict[Id, Event]:
 
 @lru_cache(maxsize=1)
 def _known(history: History) -> dict[Id, Event]:
-    """Return when the number of each message was on a disk first, also if nobody subscribes to the message."""
+    """Return when the number of each message was on a disk first, also if nobody subscribes."""
     found: dict[Id, Event] = {}
     for e in history.of("known") if any(history.of("commit")) else ():
         for number in e.numbers:

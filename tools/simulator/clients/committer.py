@@ -107,7 +107,7 @@ class Committer(Taker):
                 self._told_of(it, "says", one, text=WORDS[SAYS[word]])
                 self._told_of(it, "settled", one, text=WORDS[SAYS[word]])
             elif code != "IN_DOUBT":
-                it.silent.append(one)
+                self.net.after(0.0, partial(self._work_at, it, [one], True))
 
     @property
     def is_through(self) -> bool:

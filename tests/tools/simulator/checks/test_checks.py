@@ -10,6 +10,7 @@ from tests.tools.queue_cases import QUEUES
 from tests.tools.rule_cases import RULES
 from tests.tools.service_cases import SERVICES
 from tests.tools.site_cases import SITES
+from tests.tools.transaction_cases import GIVEN_AGAIN, TRANSACTIONS
 from tools.simulator.checks import CHECKS, checked
 from tools.simulator.checks.facts import Facts, moves
 from tools.simulator.checks.honesty import among_the_honest
@@ -198,6 +199,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     **SITES,
     **ABROAD,
     **RULES,
+    **TRANSACTIONS,
 }
 
 
@@ -258,6 +260,10 @@ def test_what_one_of_several_masters_lacks_is_no_ok() -> None:
     fine = Event(4, "answer", "joe", stream=S, domain="D", first=1, last=1, text="OK")
     for check in ("G2", "C2.1"):
         assert [v.invariant for v in CHECKS[check](history((here, taken, fine)), SEVERAL)] == [check]
+
+
+def test_a_delivery_that_a_transaction_has_settled_is_not_given_again() -> None:
+    assert [v.invariant for v in CHECKS["T3"](history(GIVEN_AGAIN), PLAIN)] == ["T3"]
 
 
 def test_a_transient_message_may_be_lost_with_a_process_and_a_persistent_one_may_not() -> None:
