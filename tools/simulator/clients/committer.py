@@ -79,7 +79,7 @@ class Committer(Taker):
             text=WORDS[SAYS[word]],
             flags=flags,
         )
-        promise: Any = handed.promise
+        promise: Any = handed.promises[0]
         promise.then(partial(self._commit_said, handed.number, jobs, word))
 
     def _silent(self) -> Iterator[Silent]:
