@@ -226,4 +226,4 @@ def test_what_waited_for_its_master_goes_on_in_each_publishers_order() -> None:
     pieces = [envelope(first=n, stream=s * 16, flags=TAILED) for s, n in ((b"s", 3), (b"r", 9), (b"s", 1))]
     node.disk.store.commit([Append(i, e.header(), e.body) for i, e in enumerate(pieces, 1)])
     node.start()
-    assert node.again == [(2, b"r", 9, 0), (3, b"s", 1, 0), (1, b"s", 3, 0)]
+    assert node.again == [(2, b"r", 9, TAILED), (3, b"s", 1, TAILED), (1, b"s", 3, TAILED)]

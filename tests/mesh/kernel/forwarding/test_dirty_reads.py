@@ -270,6 +270,7 @@ def test_no_other_node_takes_anything_back_or_calls_it_provisional(
 
     monkeypatch.setattr(c["heron"].core.parts.router.log, "accept_envelope", lying)
     joe.publish("k", b"1", domain=RUGBY)
+    joe.settled()
     c.client("heron", "eve").publish("k", b"2", domain=RUGBY)
     c.net.run(2)
     late = c.client("frodo", "ann").subscribed("k", domain=RUGBY)

@@ -104,9 +104,11 @@ def test_trial_B4_a_letter_that_expired_while_its_node_was_down_is_a_dead_letter
     node.kill()
     node.net.run(6)
     node.start()
-    client_of(node, "joe", session=1).inbox()
+    before = client_of(node, "joe", session=1)
+    before.inbox()
     node.net.run(2)
     assert dead(node) == [b"void"]
+    before.die()
     node.restart()
     client_of(node, "joe", session=1).inbox()
     node.net.run(2)
