@@ -1,4 +1,4 @@
-"""The hand-written part of transactions: they begin and end in the client's thread."""
+"""The hand-written part of transactions: they begin and end in the client's thread, or in the user's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mesh.features.transactions.client import transaction
+from mesh.features.transactions.database.adapter import drive
 from mesh.sync.thread import LoopThread
 
 T = TypeVar("T")
@@ -29,16 +30,21 @@ class ThreadTransaction:
         self._thread, self._aio = thread, made
 
     def __enter__(self) -> Self:
-        self._thread.run(self._aio.__aenter__)
+        self._run(None, self._aio.__aenter__)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._thread.run(self._aio.__aexit__, kind, error, trace)
+        self._run(None, lambda: self._aio.__aexit__(kind, error, trace))
 
     def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a function in the client's thread. Its limit is that of the transaction."""
+        """Run a function in the client's thread. Its limit is that of the transaction.
+
+        With a database it runs in the caller's thread, which opened the connection.
+        """
+        if self._aio._database is not None:
+            return drive(function())
         return self._thread.run(function)
 
     async def _outcome(self) -> transaction.TransactionOutcome:

@@ -255,6 +255,8 @@ def test_programs_without_a_loop_write_and_send(tmp_path: Path) -> None:
             with mesh.sync.transaction(db=db) as tx:
                 db.execute("INSERT INTO orders VALUES ('1')")
                 tx.put("mail", "letter")
+                with pytest.raises(mesh.BadArgument, match="cannot be prepared"):
+                    tx.prepare()
             with pytest.raises(KeyError), mesh.sync.transaction(db=db) as tx:
                 tx.put("mail", "never")
                 raise KeyError
