@@ -26,7 +26,7 @@ KINDS = (
     "joined", "suspect", "alive", "dead", "left", "restarted", "moved", "conflict", "link", "refused",
     "advert", "mdns", "interfaces", "peer", "snapshots", "weights", "disk", "settings", "rules", "queue",
     "durable", "clock", "near", "site", "site-up", "site-down", "site-unreachable", "view",
-    "unreachable", "reachable", "session",
+    "unreachable", "reachable", "session", "transaction",
 )  # fmt: skip
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}  # s
 LONGEST = 100 * 365 * 86400.0  # s
