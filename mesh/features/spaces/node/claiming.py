@@ -15,7 +15,8 @@ from mesh.discovery.member import NodeLife
 from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import GENERATIONS, Definition, packed, unpacked
 from mesh.features.spaces.model.votes import chosen_voters, following, is_live, to_propose
-from mesh.features.spaces.node.spaces import SPACE, ClaimWonFact, Spaces
+from mesh.features.spaces.node.facts import ClaimWonFact
+from mesh.features.spaces.node.spaces import SPACE, Spaces
 from mesh.features.spaces.node.voting import Voting
 from mesh.flow.leash import is_majority
 from mesh.kernel.context.component import Component

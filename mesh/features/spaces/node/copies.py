@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from mesh.features.spaces.model.space import Value
 from mesh.features.spaces.model.votes import is_live
+from mesh.features.spaces.node.facts import SpaceDefinedFact
 from mesh.features.spaces.node.holdings import Holdings
-from mesh.features.spaces.node.spaces import SpaceDefinedFact
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext

@@ -25,9 +25,10 @@ from mesh.features.spaces.model.space import Head, Limits, Value
 from mesh.features.spaces.model.votes import is_live
 from mesh.features.spaces.node import rows
 from mesh.features.spaces.node.changes import Changes
+from mesh.features.spaces.node.facts import SpaceDefinedFact
 from mesh.features.spaces.node.holdings import Answer, Holdings, Home
 from mesh.features.spaces.node.leashes import Leashes
-from mesh.features.spaces.node.spaces import SpaceDefinedFact, Spaces
+from mesh.features.spaces.node.spaces import Spaces
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.facts import Hearing, on_fact

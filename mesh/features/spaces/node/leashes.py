@@ -11,7 +11,8 @@ from math import inf
 
 from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import Definition
-from mesh.features.spaces.node.spaces import ClaimWonFact, SpaceDefinedFact, Spaces
+from mesh.features.spaces.node.facts import ClaimWonFact, SpaceDefinedFact
+from mesh.features.spaces.node.spaces import Spaces
 from mesh.features.spaces.node.voting import Voting
 from mesh.flow.leash import BEAT, LEASH, answered_since, leash_left
 from mesh.kernel.context.component import Component

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import HOMES, Definition, check_space, packed, unpacked
 from mesh.features.spaces.model.votes import is_live
+from mesh.features.spaces.node.facts import SpaceDefinedFact
 from mesh.kernel.context.component import Component
-from mesh.kernel.context.facts import Fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.sharing.shared import RowKind, Shared
@@ -22,25 +21,6 @@ from mesh.wire.limits import SPACES
 SPACE = "space"  # kind of rows and events
 AGAIN = 2.0  # s between two rows that are sent again
 TAKEN = 5 * HOMES  # names, with those of removed spaces
-
-
-@dataclass(frozen=True, slots=True)
-class SpaceDefinedFact(Fact):
-    """A newer definition of a space is in effect."""
-
-    space: str
-    old: Definition | None
-    new: Definition
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimWonFact(Fact):
-    """A definition of this node was accepted by `voters`, which were asked at the time `sent`."""
-
-    space: str
-    definition: Definition
-    voters: tuple[bytes, ...]
-    sent: float
 
 
 class Spaces(Component):
