@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 POLL = 0.2  # s between two looks at an outbox without rows
 AGAIN = 1.0  # s until another attempt after a failure
-LOG = logging.getLogger("mesh.outbox")
+LOG = logging.getLogger("mesh.client.outbox")
 
 
 class OutboxSender:
