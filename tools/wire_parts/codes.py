@@ -139,6 +139,8 @@ REPLY = {
     "NOT_HOME": "The map is being moved: try again in a moment.",
     "NO_LEASH": "The voters of the map do not confirm its home: try again in a moment.",
     "NO_VALUES": "The home does not have the values of the map.",
+    "LOCK_LOST": "The client no longer has the lock, or asks for it. In the field `code` of a value.",
+    "OVERFLOW": "The counter or tally would leave the range of 64 bits. Also in the field `code` of a value.",
     "TOO_MANY_QUEUES": "10,000 queues are declared.",
     "TOO_MANY_SPACES": "1,000 maps and groups of counters exist.",
     "UNKNOWN_NAME": "No node has the name.",
