@@ -28,7 +28,7 @@ class Planned(NamedTuple):
 
 
 def plan(nodes: Sequence[NodeRow], target: str) -> list[Planned]:
-    """Return the nodes in the order of their restart, and those that are not restarted after them.
+    """Return the nodes in the order of their restart, and then nodes that are not restarted.
 
     Nodes that only forward come first, then masters, and then nodes with messages in queues; of each kind the
     one with least work. `target` is the release of the command; a newer one in the mesh counts instead.

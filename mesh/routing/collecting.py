@@ -1,4 +1,4 @@
-"""Direct messages on their way from the session home to the node that the session visits.
+"""Direct messages in transit from the session home to the node that the session visits.
 
 The home sends the slices of an inbox as numbered items, page by page. The visited node collects them.
 """

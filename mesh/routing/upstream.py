@@ -44,5 +44,5 @@ class Upstream:
 
 
 def settled_position(received: int, oldest: int | None) -> int:
-    """Return the last position that may be settled; `oldest` is the first one that is needed here."""
+    """Return the last position that may be settled; `oldest` is the first position that is needed here."""
     return received if oldest is None else oldest - 1

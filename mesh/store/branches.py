@@ -12,7 +12,7 @@ from mesh.store.base import Store
 def finish_branches(
     stores: Mapping[str, Store], images: Mapping[str, Image], accept_rollback: bool = False
 ) -> bool:
-    """Carry out what was decided, and drop what was not. Return whether `images` must be loaded again.
+    """Apply decided operations, and drop the others. Return whether `images` must be loaded again.
 
     Each commit leaves a state from which this function goes on after another crash. `accept_rollback`: the
     node's own store may lack decisions, so undecided operations are kept. Raises: StoreError of a store.

@@ -1,4 +1,4 @@
-"""Copies of a SQLite file: of one that a store has open, and of one that no process uses."""
+"""Copies of a SQLite file: of an open store, and of a file that no process uses."""
 
 import contextlib
 import os

@@ -24,7 +24,7 @@ def transaction(*, db: Any, order_by: str = "", codec: Codec | str = "json") -> 
     Example:
         with mesh.sync.transaction(db=conn) as tx:
             conn.execute("UPDATE orders SET paid = true WHERE id = 42")
-            tx.put("mail", letter)
+            tx.put("mail", text)
     """
     return Transaction(None, LoopThread(), writing.transaction(db=db, order_by=order_by, codec=codec))
 

@@ -139,7 +139,7 @@ class Welcome(Command, frozen=True, tag=3):
         alive: To a node: as in HELLO.
         speaks: Features of the node.
         wall: As in HELLO.
-        sites: To a client: other sites that it may go to, each with addresses in the order of trial.
+        sites: To a client: other sites that it may go to, each with addresses in the order to try them.
         transaction_bytes: To a client: limit of the bodies of one transaction, in bytes. 0: 8 MiB.
     """
 

@@ -184,7 +184,7 @@ class Calls:
         self._send(pending)
 
     def resend_all(self) -> None:
-        """Send all commands after a reconnect, except those that were sent on the new connection."""
+        """Send all commands after a reconnect, except commands that were sent on the new connection."""
         for deferred in self._deferred.values():
             deferred.cancel()
         self._deferred.clear()

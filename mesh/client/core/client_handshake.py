@@ -86,7 +86,7 @@ class ClientHandshake:
         return not self._session.token or (self._session.can_move and is_allowed)
 
     def record_visit(self, attach: int) -> None:
-        """Present the number of the last visit, so that a node can tell an outdated HELLO."""
+        """Present the number of the last visit, so that a node can detect an outdated HELLO."""
         self._session.attach = attach
 
     def begin_handshake(self, access: Access, nonce: bytes, is_visit: bool = False, site: str = "") -> None:

@@ -138,7 +138,7 @@ class Subscriptions:
         return [n for n, s in self._all.items() if s.confirmed and n != INBOX]
 
     def received(self) -> list[tuple[int, int]]:
-        """Return the numbers of these subscriptions, each with the number of items from the node."""
+        """Return the number of each subscription in `numbers`, with its number of items from the node."""
         return [(n, self._all[n].received) for n in self.numbers()]
 
     def resubscribe(self, is_new: bool, window: tuple[int, int], is_moving: bool = False) -> None:

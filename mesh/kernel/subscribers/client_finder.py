@@ -164,7 +164,7 @@ def believed(
 ) -> Iterator[str]:
     """Yield the sessions for which a node may answer: its own, visiting, and other nodes' sessions.
 
-    `is_visit(session)` returns whether the session visits that node, or one that is not asked.
+    `is_visit(session)` returns whether the session visits that node, or a node that is not asked.
     """
     for text in clients[: MOST + 1]:
         try:

@@ -264,7 +264,7 @@ def _select(
     sink: Sink,
     indices: tuple[int, ...] | None,
 ) -> tuple[int, ...]:
-    """Return which of its messages a sink gets: the new ones, and those that it has missed."""
+    """Return which of its messages a sink gets: the new ones, and the missed ones."""
     also = missed.get(sink, ())
     return tuple(i for i in (range(count) if indices is None else indices) if i in news or i in also)
 

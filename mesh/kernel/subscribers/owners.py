@@ -64,7 +64,7 @@ class Owners:
         return self._taken(session) is None
 
     def _taken(self, session: Reader) -> tuple[str, str] | None:
-        """Return the name and the owner of the first of these inboxes that has another owner, or `None`."""
+        """Return the name and the owner of the first inbox that has another owner, or `None`."""
         if self._is_known(session) or (not session.is_named and session.name.session_is_generated):
             return None  # a generated name is new
         user = user_of(session)

@@ -104,7 +104,7 @@ class RemoteInboxes(Component):
     # --- questions of the visited node ------------------------------------------------------------------
 
     def _on_collect(self, asked: IncomingCall[AskCollect]) -> None:
-        """Return the next messages, and drop those that the client has processed. Raises: LocalError."""
+        """Return the next messages, and drop messages that the client has processed. Raises: LocalError."""
         ask, node = asked.ask, self._calls.first_asker(asked)
         check_certificate(self._context, ask.certificate, node)
         name = SessionName.parse(ask.certificate.session)

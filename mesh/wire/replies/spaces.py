@@ -129,8 +129,8 @@ class SpaceMoved(ReplyValue, frozen=True, kw_only=True):
     Attributes:
         spaces: The definition in effect. Empty: nothing was moved.
         copies: With `force`: number of values that the new home begins with.
-        oldest: Age of the oldest of these copies in s.
-        newest: Age of the newest one in s.
+        oldest: Age of the oldest copy in s.
+        newest: Age of the newest copy in s.
     """
 
     spaces: list[SpaceDefined] = []

@@ -75,7 +75,7 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _line_of(given: Event, facts: Facts, roaming: Set[str]) -> str:
-    """Return what tells the orders of one stream apart: a key with its own rules, or the master."""
+    """Return what distinguishes the orders of one stream: a key with its own rules, or the master."""
     if given.stream in roaming and not facts.masters_of(given.domain, given.keys[0]):
         return master_of(given)
     return facts.line_of(given.keys[0])

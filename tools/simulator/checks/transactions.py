@@ -33,7 +33,7 @@ def settled_by(commit: Event) -> list[Id]:
 
 @lru_cache(maxsize=1)
 def _stored(history: History) -> dict[Id, Event]:
-    """Return when each persistent message was on a disk first, there or on its way to its master."""
+    """Return when each persistent message was on a disk first, at its master or at another node."""
     found: dict[Id, Event] = {}
     for e in history.of("log", "tail"):
         for number in e.numbers if any(history.of("commit")) else ():
@@ -43,7 +43,7 @@ def _stored(history: History) -> dict[Id, Event]:
 
 @lru_cache(maxsize=1)
 def _known(history: History) -> dict[Id, Event]:
-    """Return when the number of each message was on a disk first, also if nobody subscribes."""
+    """Return when the number of each message was on a disk first, also without subscribers."""
     found: dict[Id, Event] = {}
     for e in history.of("known") if any(history.of("commit")) else ():
         for number in e.numbers:
@@ -151,7 +151,7 @@ def stored_in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def none_under_way(history: History, facts: Facts) -> list[Violation]:
-    """T6: in the end no transaction is under way, and no more outcomes are kept than allowed."""
+    """T6: in the end no transaction is under way, and at most the allowed number of outcomes is kept."""
     return [
         Violation("T6", f"{e.who}: {e.text}: {e.stamp}", (e,)) for e in history.of("unfinished") if e.stamp
     ]

@@ -1,4 +1,4 @@
-"""The transactions of a scenario, and what is left of them in the end."""
+"""The transactions of a scenario, and their rows that are left in the end."""
 
 from __future__ import annotations
 

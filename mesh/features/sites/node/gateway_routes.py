@@ -90,7 +90,7 @@ class GatewayRoutes(Component):
     def able(self, site: str, feature: str = LETTERS) -> list[bytes]:
         """Return the uuids of the gateways to the site that can accept a direct message now.
 
-        `feature` is the one that the message needs.
+        `feature` is the feature that the message needs.
         """
         return [uuid for uuid in self._notes.notes_of(site) if self._is_able(uuid, feature)]
 

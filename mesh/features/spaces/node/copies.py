@@ -31,7 +31,7 @@ class Copy(NamedTuple):
 
 
 class Copies(Component):
-    """Component with the copies of values, up to BYTES of those that were seen last."""
+    """Component with copies of the values that were seen last, up to BYTES."""
 
     def __init__(self, context: NodeContext, holdings: Holdings) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""The values of spaces on the disk of this node: of those whose home it is, was, or is going to be."""
+"""The values of spaces on the disk of this node, which is, was, or is going to be their home."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Homes(Component):
     # --- pauses and ends --------------------------------------------------------------------------------
 
     def pause(self, name: str, then: Callable[[Head], None]) -> None:
-        """Refuse writes until `resume`, and call `then` with the counts when the values change no more.
+        """Refuse writes until `resume`, and call `then` with the counts once the values no longer change.
 
         Raises: LocalError as `check`.
         """

@@ -12,7 +12,7 @@ Row = tuple[Any, ...]
 
 
 class Adapter(Protocol):
-    """One connection of a database. A driver raises its own errors.
+    """A connection of a database. A driver raises its own errors.
 
     The coroutines of a blocking driver never suspend, so `drive` can run them without an event loop.
     """

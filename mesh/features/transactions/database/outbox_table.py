@@ -90,7 +90,7 @@ class OutboxTable:
     # --- the lease --------------------------------------------------------------------------------------
 
     def take(self, stream: int) -> StreamRow | None:
-        """Take a stream that nobody owns, or whose lease is over; `None` if another sender has it."""
+        """Take a stream without an owner, or whose lease is over; `None` if another sender has it."""
         with self._transaction():
             found = self._run(
                 f"UPDATE heronry_stream SET owner = ?, until = {self._clock} + ? WHERE stream = ? "

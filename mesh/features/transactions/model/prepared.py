@@ -110,7 +110,7 @@ class Decisions(Struct):
         return [decision_key(name) for name in names]
 
     def restore(self, rows: Mapping[bytes, bytes]) -> list[bytes]:
-        """Restore the rows of the node's own store, and return the keys of those that cannot be read."""
+        """Restore the rows of the node's own store, and return the keys of unreadable ones."""
         damaged, found = list[bytes](), dict[Name, tuple[str, int]]()
         for key, value in rows.items():
             if key[:1] == DECISION:

@@ -120,7 +120,7 @@ class OutboxSender:
             self._woken.clear()
 
     async def _turn(self) -> bool:
-        """Do what is due in each stream, and return whether there may be more. Raises: MeshError."""
+        """Send due rows of each stream, and return whether there may be more. Raises: MeshError."""
         errors = self._database.errors if self._database is not None else ()
         try:
             table = self._table or await self._opened()

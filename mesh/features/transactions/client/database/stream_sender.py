@@ -31,7 +31,7 @@ class Run(Protocol):
 
 
 class StreamSender:
-    """One stream, from the first row that is due until the sender ends.
+    """The sender of one stream, from the first row that is due until the sender ends.
 
     `connect` makes a client of the stream's session. `now` is a monotonic clock in s.
     """
@@ -59,7 +59,7 @@ class StreamSender:
         return self._client is not None
 
     async def turn(self, has_rows: bool) -> bool:
-        """Do what is due, and return whether there may be more to do at once.
+        """Settle answered rows and send due ones, and return whether there may be more to do at once.
 
         Raises: MeshError without a node, the driver's error.
         """
@@ -87,7 +87,7 @@ class StreamSender:
     # --- the lease --------------------------------------------------------------------------------------
 
     async def _leased(self) -> StreamClient | None:
-        """Return the client while this sender owns the stream; it takes the stream if nobody has it."""
+        """Return the client while this sender owns the stream; a stream without an owner is taken."""
         if self._client is not None and self._now() >= self._until:
             await self.leave()
         asked = self._now()

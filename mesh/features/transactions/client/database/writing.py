@@ -25,6 +25,6 @@ def transaction(*, db: Any, order_by: str = "", codec: Codec | str = "json") -> 
     Example:
         async with mesh.transaction(db=conn) as tx:
             await conn.execute("UPDATE orders SET paid = true WHERE id = 42")
-            tx.put("mail", letter)
+            tx.put("mail", text)
     """
     return Transaction(Client(codec=codec), TIMEOUT, DatabaseOperations(db, order_by))
