@@ -90,6 +90,7 @@ def test_a_request_that_went_in_vain_and_then_elsewhere_counts_once() -> None:
     warm = asker.request("x", b"0")
     a.net.until(lambda: asker.state(warm) == "OK")
     first.say(Consume(99, 1, "x", 0, False))
+    a.net.until(lambda: a.metric("servers") == 0)
     numbers = [asker.request("x", b"%d" % n) for n in range(6)]  # c does not know it yet
     a.net.until(lambda: all(asker.state(n) == "OK" for n in numbers))
     counted = fared(c)

@@ -173,7 +173,7 @@ def test_an_envelope_for_two_masters_is_answered_as_a_whole_and_finally_in_parts
     e = it.joe.message("near", b"1")
     e = structs.replace(e, last=2, keys=("near", "far"), count=2, body=b"12", index=b"\0\0\1\0")
     assert [each[:2] for each in it.joe.commit([], e).value] == [WARNED]
-    assert near.contents == [b"1"]
+    it.net.until(lambda: near.contents == [b"1"])
     it.until_final(1, domain="")
     it.until_final(2, domain="")
     assert (it.golan.metric("published"), it.heron.metric("published")) == (1, 1)

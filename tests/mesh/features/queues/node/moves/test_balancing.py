@@ -22,7 +22,8 @@ def test_B5_of_two_nodes_where_it_is_taken_one_has_the_even_ones_and_one_the_odd
     it.put(0, range(1, 101), at_once)
     it.net.until(lambda: len(it.had(1)) + len(it.had(2)) == 100)
     assert sorted([it.had(1), it.had(2)]) == [list(range(1, 101, 2)), list(range(2, 101, 2))]
-    assert it.sent(0) == 100 and it.sent(1) == it.sent(2) == 0
+    it.net.until(lambda: it.sent(0) == 100)
+    assert it.sent(1) == it.sent(2) == 0
 
 
 def test_B6_who_takes_at_the_node_where_it_is_put_has_all() -> None:

@@ -139,10 +139,10 @@ def joes(it: Several, n: int, beside: Sequence[int] = ()) -> None:
 @pytest.mark.parametrize("terms", scenarios([{}, {"distribution": "round_robin"}, {"nodes": ["b"]}]))
 def test_what_is_put_of_a_group_waits_behind_what_waits_of_it(terms: dict[str, Any]) -> None:
     it = Several(2, **terms)
-    joes(it, 40, beside=[1000])
+    joes(it, 80, beside=[1000])
     had = it.had(1)
-    assert [n for n in had if n < 1000] == list(range(40))
-    assert had.index(1000) < had.index(19) or "nodes" in terms  # messages without a group go past
+    assert [n for n in had if n < 1000] == list(range(80))
+    assert had.index(1000) < had.index(39) or "nodes" in terms  # messages without a group go past
 
 
 def test_where_what_waits_never_moves_nothing_waits_behind_it() -> None:
