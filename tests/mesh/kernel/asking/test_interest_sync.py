@@ -141,7 +141,7 @@ def test_trial_18_6_what_waits_is_told_of_when_its_master_dies_though_nothing_go
     core.parts.forwarder.review()
     turns = 0
     while core.parts.forwarder.rulings.is_open:
-        core.parts.forwarder.flush()
+        core.parts.forwarder.routing._end_turn()
         core.parts.forwarder.tick()
         turns += 1
     assert all(entry.warned for entry in entries) and turns >= 9
