@@ -25,7 +25,7 @@ from mesh.client.core.delivered_envelope import (
 from mesh.client.core.effects import Report
 from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import MeshError
-from mesh.wire.commands import EXTEND, Settle
+from mesh.wire.commands import EXTEND, NACK, Settle
 from mesh.wire.limits import QUEUE_CREDIT
 from mesh.wire.replies import read_late
 
@@ -54,7 +54,7 @@ class Settling:
         self._opening = 0
         self._said: list[Settlement] = []  # not sent yet
         self._asked: dict[Pending, list[Settlement]] = {}  # sent, and not answered
-        self._held: list[Some] = []  # settled by transactions without an answer
+        self._held: list[tuple[Some, int]] = []  # settled by transactions without an answer; the opening
         self._is_planned = False
 
     @property
@@ -63,17 +63,27 @@ class Settling:
 
     def places(self) -> list[EnvelopePlace]:
         settled = [some for said in self._said if said.what != EXTEND for some in said.of]
-        return [(delivered, place) for delivered, places in (*settled, *self._held) for place in places]
+        settled += [some for some, _ in self._held]
+        return [(delivered, place) for delivered, places in settled for place in places]
 
     def hold(self, some: Some) -> None:
         """Keep messages that a transaction settles, so that they are listed after a reconnect."""
-        self._held.append(some)
+        self._held.append((some, self._opening))
         self._ours(some[0])
 
-    def release(self, some: Some) -> None:
-        """Keep messages no longer, as their transaction is answered; they may be settled again if refused."""
-        self._held.remove(some)
-        self._ours(some[0])
+    def release(self, some: Some, is_done: bool) -> None:
+        """Keep messages no longer, as their transaction is answered; they may be settled again if refused.
+
+        If the transaction was done before this epoch, its node may have taken returned messages for held
+        ones when it restarted. They are returned again.
+        """
+        at = next(i for i, (each, _) in enumerate(self._held) if each == some)
+        _, opening = self._held.pop(at)
+        delivered, places = some
+        claimed = [place for place in places if delivered.tag_of(place, self._opening)]
+        if is_done and claimed and opening != self._opening:
+            self.queue_settlement(Settlement(NACK, [(delivered, claimed)]))
+        self._ours(delivered)
         self.answered()
 
     def start_epoch(self, epoch: int, opening: int) -> None:

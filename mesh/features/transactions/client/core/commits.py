@@ -228,7 +228,7 @@ class ClientCommits:
         for holder, (delivered, places) in it.held:
             for place in () if is_settled else places:
                 delivered.states[place] = HERE
-            holder.release((delivered, places))
+            holder.release((delivered, places), is_done=not isinstance(ended, MeshError))
         answers = [_refusal(e, ended) for e in it.envelopes] if isinstance(ended, MeshError) else ended
         for answer in answers:
             self._publisher.verdicts.record_reported(answer)

@@ -29,7 +29,7 @@ class DeliveryHolder(Protocol):
     def hold(self, some: Some) -> None:
         """Keep messages that a transaction settles, so that they are listed after a reconnect."""
 
-    def release(self, some: Some) -> None:
+    def release(self, some: Some, is_done: bool) -> None:
         """Keep messages no longer, as their transaction is answered."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from mesh.client.core.client_context import Promise
-from mesh.client.core.delivered_envelope import ACK, DeliveredEnvelope
+from mesh.client.core.delivered_envelope import ACK, SAID, DeliveredEnvelope
 from mesh.errors import LeaseOver, LocalError, MeshError
 from mesh.wire import commands as c
 from mesh.wire.commands import EXTEND, NACK, REJECT
@@ -205,3 +205,22 @@ def test_wherever_the_connection_breaks_each_word_is_heard_once_in_the_end(cut: 
 def _pairs(settle: c.Settle) -> list[tuple[int, int]]:
     done = list(zip(settle.done[::2], settle.done[1::2], strict=True))
     return [*done, *((first, last) for first, last, *_ in settle.entries)]
+
+
+@pytest.mark.parametrize(("is_done", "is_new"), [(True, True), (True, False), (False, True)])
+def test_what_a_transaction_returned_before_a_restart_is_returned_again_if_the_node_took_it_as_held(
+    is_done: bool, is_new: bool
+) -> None:
+    bench = opened()
+    bench.give(jobs(3))
+    (delivered, first), (_, second), _ = bench.take(3)
+    settling = bench.it.settling
+    for place in (first, second):
+        delivered.states[place] = SAID
+    settling.hold((delivered, (first, second)))
+    if is_new:
+        bench.lose(boot=2)
+        bench.open()
+    settling.release((delivered, (first, second)), is_done=is_done)
+    said = [entry for settle in bench.settled() for entry in settle.entries]
+    assert said == ([(2, 3, NACK, 0, "")] if is_done and is_new else [])

@@ -92,7 +92,7 @@ class Holder:
     def hold(self, some: Some) -> None:
         self.some.append(some)
 
-    def release(self, some: Some) -> None:
+    def release(self, some: Some, is_done: bool) -> None:
         self.some.remove(some)
 
 
