@@ -21,10 +21,10 @@ def bound_as_clients_are() -> list[Patch]:
     def binds(self: Any, *args: Any) -> None:
         init(self, *args)
         relay = self.relay
-        self.relay = lambda stored: keeps(self, relay, stored)
+        self.relay = lambda stored, *select: keeps(self, relay, stored, *select)
 
-    def keeps(self: Any, relay: Any, stored: Any) -> None:
-        relay(stored)
+    def keeps(self: Any, relay: Any, stored: Any, *select: Any) -> None:
+        relay(stored, *select)
         if stored.envelope.to or stored.envelope.flags & (ERASED | LOCAL_ONLY):
             return
         with patch.object(
@@ -42,6 +42,6 @@ def every_master_binds() -> list[Patch]:
 
 # Seed, broken law and patches by the name of the bug.
 DURABLES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "whoever has readers keeps what is for durable subscriptions": (1, "Q4", bound_as_clients_are),
+    "whoever has readers keeps what is for durable subscriptions": (6, "Q4", bound_as_clients_are),
     "each of several masters keeps it": (0, "Q4", every_master_binds),
 }

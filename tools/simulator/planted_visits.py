@@ -79,7 +79,7 @@ def drops_the_certificate() -> list[Patch]:
 VISITS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a log is resumed from now on": (4, "C1.4", resumes_from_now),
     "a former node is released after one master": (2, "C1.3", released_after_one_master),
-    "a former node settles when it learns of the move": (9, "C1.4", settles_when_it_learns_of_the_move),
+    "a former node settles when it learns of the move": (82, "C1.4", settles_when_it_learns_of_the_move),
     "a client names only the last of its nodes": (4, "SE6", names_only_the_last_node),
     "a client that moves forgets what it had": (4, "C1.1", forgets_what_it_had),
     "the signature of a certificate is not checked": (91, "SE6", checks_no_certificate),
