@@ -44,9 +44,8 @@ class Committer(Taker):
         core = self.core
         if not core.commits.has_room:
             raise WouldBlock("too many transactions are open")
-        operations = Operations(core.publisher.accumulator.max_content)
         jobs = list(islice(self._silent(), most))
-        flag = PERSISTENT * ("p" in flags)
+        operations = Operations(core.publisher.accumulator.max_content)
         try:
             for it, one in jobs:
                 operations.add_job(it.taking, one, SAYS[word], LATER * (word == "d"))
@@ -55,12 +54,7 @@ class Committer(Taker):
         except LocalError as error:
             self.history.met(f"commit not sent: {error.code}")
             return
-        props = encode_properties(Properties())
-        for queue, _, content in puts:
-            to = PUTS + queue
-            operations.add_message(to, flag, to, (), "", "", content, props, 0)
-        for domain, key, content in posts:
-            operations.add_message(domain, flag, "", (), "", key, content, props, 0)
+        _add_messages(operations, puts, posts, flags)
         if not operations.count:
             return
         for it, one in jobs:
@@ -112,3 +106,11 @@ class Committer(Taker):
     @property
     def is_through(self) -> bool:
         return super().is_through and not len(self.core.commits)
+
+
+def _add_messages(operations: Operations, puts: Sequence[Post], posts: Sequence[Post], flags: str) -> None:
+    flag, props = PERSISTENT * ("p" in flags), encode_properties(Properties())
+    for queue, _, content in puts:
+        operations.add_message(PUTS + queue, flag, PUTS + queue, (), "", "", content, props, 0)
+    for domain, key, content in posts:
+        operations.add_message(domain, flag, "", (), "", key, content, props, 0)

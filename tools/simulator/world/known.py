@@ -199,6 +199,10 @@ class Known:
         if paged < on_disk or (paged > on_disk and not part.order.on_disk._loading):
             yield f"{paged} are not in memory, {on_disk} wait on the disk"
         held = max(0, part.deliveries.out - there["out"]) if is_committing else 0
+        yield from self._wrong_states(there, paged, rest, held)
+
+    def _wrong_states(self, there: Counter[str], paged: int, rest: int, held: int) -> Iterator[str]:
+        part = self._part
         said = {
             "ready": part.ready,
             "out": part.deliveries.out,

@@ -32,8 +32,7 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
 from tools.simulator.history import MOVING, Event, History
-from tools.simulator.world import choices, ruled, sessions
-from tools.simulator.world.committed import note_outcome
+from tools.simulator.world import choices, committed, ruled, sessions
 from tools.simulator.world.network import Network
 from tools.simulator.world.queueing import QueueWatch
 from tools.simulator.world.volume import Disk
@@ -183,7 +182,7 @@ class Observer(Component):
                 self._buries(RetainedValue.unpack(op.value).as_envelope())
             elif isinstance(op, Put) and op.table == "stream":
                 self._knows(op.key, OriginStream.unpack(op.value))
-            note_outcome(op, self._tell)
+            committed.note_outcome(op, self._tell)
 
     def _buries(self, e: Envelope) -> None:
         """Record each dead letter at the node that finally stores it."""
@@ -222,9 +221,8 @@ class Observer(Component):
     def sample(self) -> None:
         """Record the backlogs that are larger than in any sample before, and wrong figures of queues."""
         core = self._node.core
-        feeds: list[Feed] = list(core.parts.neighbours.feeds())
+        feeds: list[Feed] = [*core.parts.neighbours.feeds(), *core.parts.inboxes.feeds()]
         feeds += [f for s in core.parts.clients.sessions.values() for f in s.feeds.values()]
-        feeds += core.parts.inboxes.feeds()
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
         entries = core.parts.forwarder.onward.entries()
         self._told("tail-back", sum(e.messages for e in entries if e.warned and e.origin.is_local))

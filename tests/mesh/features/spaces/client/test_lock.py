@@ -232,11 +232,12 @@ def test_more_waiting_requests_than_are_held_back_get_their_locks(monkeypatch: p
     async def scenario(it: Players) -> None:
         async with it.m.connect("heron") as joe:
 
-            async def use(n: int) -> None:
-                async with joe.lock("l", lease=3):
+            async def use(n: int) -> int:
+                async with joe.lock("l", lease=3) as lock:
                     await joe._leases_of("lock/default")._pause(0.1)
+                    return lock.token
 
-            await it.outcome(asyncio.gather(*map(use, range(8))))
+            assert len(set(await it.outcome(asyncio.gather(*map(use, range(8)))))) == 8
 
     play(scenario, ("heron",))
 

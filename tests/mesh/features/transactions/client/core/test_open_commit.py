@@ -1,4 +1,4 @@
-"""What waits for an outcome in doubt, and the order of what is sent again."""
+"""Messages that wait for an outcome in doubt, and the order of resending."""
 
 from __future__ import annotations
 
