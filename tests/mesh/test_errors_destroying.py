@@ -35,7 +35,18 @@ HINTS = {  # by file: the hint and its occasion
         "Remove the site even if messages wait": "help of --force",
     },
     "mesh/features/queues/cli/queue.py": {"Delete the queue even if it has messages": "help of --force"},
-    "mesh/features/spaces/cli/map.py": {"Remove the value after S seconds": "help of --ttl"},
+    "mesh/features/spaces/cli/map.py": {
+        "Remove the value after S seconds": "help of --ttl",
+        "Remove the map with all values": "help of --all",
+        "With --force, without voters": "help of --stopped",
+        "With --force: move": "help of --accept-loss",
+    },
+    "mesh/features/spaces/node/claiming.py": {
+        "a live home moves without --force": "that was typed, and the home was heard; advises against it"
+    },
+    "mesh/features/spaces/node/homes.py": {
+        "or move the map: mesh map move --force --accept-loss": "the values are lost; after the restore"
+    },
     "mesh/features/spaces/client/space.py": {"Remove keys, or declare": "the map is full"},
     "mesh/cli/verbs.py": {
         "Erase a topic.": "the list of verbs",
@@ -92,9 +103,14 @@ HINTS = {  # by file: the hint and its occasion
     "mesh/local/queueplaces.py": {"--replace moves it aside": "a restore meets a store; keeps it"},
     "mesh/local/restore.py": {"--replace moves it aside": "a restore meets a directory; keeps it"},
     "mesh/reasons/texts.py": {
-        "or `mesh unsub` an unused subscription": "it was full, and lost messages already"
+        "or `mesh unsub` an unused subscription": "it was full, and lost messages already",
+        "or if its disk is lost: `mesh map move --force`": "its home is unreachable; after starting it",
     },
     "mesh/reserved.py": {"Change the rules or addresses": "names the verbs, after a refused domain"},
+    "mesh/routing/branches.py": {
+        "remove the decision": "no hint: names a step",
+        "backup restore FILE --replace": "damaged; moves the node's directory aside",
+    },
     "mesh/security/joining.py": {
         "and join this one: mesh join --replace": "keys of a mesh of that name are there; keeps them beside",
         " --replace": "keys of a site of that name are there; keeps them beside",

@@ -96,7 +96,7 @@ class Homes(Component):
             self._holdings.clear(home.name)
         elif head.version != known.version:
             what = f"{self._context.me.name} does not have the values of {home.name} that it was given."
-            hint = "Move it with --force --accept-loss, or restore the store of this node."
+            hint = "Restore the store of this node, or move the map: mesh map move --force --accept-loss"
             raise LocalError(what, hint=hint, code="NO_VALUES")
         elif is_forced(known.version):
             begin_with_copies(home.state, known.generation)

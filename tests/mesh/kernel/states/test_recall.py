@@ -246,9 +246,8 @@ def test_a_thinned_envelope_is_delivered_as_a_whole_one_would_be(
 
 
 @pytest.mark.slow  # the test above cuts each envelope as well
-@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 6, 7])  # other seeds thin no envelope
 def test_a_random_scenario_in_which_every_envelope_is_thinned_keeps_every_promise(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rewritten = 0
     commit = MemoryStore.commit
@@ -261,7 +260,8 @@ def test_a_random_scenario_in_which_every_envelope_is_thinned_keeps_every_promis
     monkeypatch.setattr(MemoryStore, "commit", counted)
     monkeypatch.setattr(shares, "LARGE", 1)
     monkeypatch.setattr(shares, "FEW", 1)
-    scenario = Campaign(seed, nodes=3, subscribers=8)
-    scenario.run(8.0, faults=2.0)
-    scenario.check()
+    for seed in range(8):  # some thin no envelope
+        scenario = Campaign(seed, nodes=3, subscribers=8)
+        scenario.run(8.0, faults=2.0)
+        scenario.check()
     assert rewritten
