@@ -121,17 +121,20 @@ def wants(sub: Event, key: str, domain: str) -> bool:
 
 
 def by_subscription(history: History, *also: str) -> dict[tuple[str, int], tuple[Event, list[Event]]]:
-    """Return (`sub` event, deliveries without retracted ones) by client and subscription number.
+    """Return (`sub` event, deliveries that were not retracted afterwards) by client and subscription number.
 
     `also` names further kinds of events to include.
     """
-    retracted = {(event.who, event.sub, event.id) for event in history.of("retracted")}
     found: dict[tuple[str, int], tuple[Event, list[Event]]] = {}
-    for event in history.of("sub", "deliver", *also):
+    for event in history.of("sub", "deliver", "retracted", *also):
         if event.kind == "sub":
             found[event.who, event.sub] = (event, [])
-        elif (event.who, event.sub) in found and (event.who, event.sub, event.id) not in retracted:
-            found[event.who, event.sub][1].append(event)
+        elif (event.who, event.sub) in found:
+            given = found[event.who, event.sub][1]
+            if event.kind == "retracted":
+                given[:] = [each for each in given if each.id != event.id]
+            else:
+                given.append(event)
     return found
 
 

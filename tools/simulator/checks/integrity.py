@@ -54,16 +54,18 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
 
 
 def retracted(history: History, facts: Facts) -> list[Violation]:
-    """G1.1: a dirty read that its master refuses is retracted, and no other is.
+    """G1.1: a dirty read that its master refuses is retracted, and no other is for good.
 
+    A message that a node returns to the one before, to keep its order, is retracted, and arrives again.
     Excused are subscribers that left, unsubscribed or had a gap since, and all subscribers if any process
     ended since.
     """
     said = answers(history)
+    kept = {(at, event.id) for at, (_, given) in by_subscription(history).items() for event in given}
     found = [
         Violation("G1.1", "its master has it, and it was retracted", (event,))
         for event in history.of("retracted")
-        if final(said.get(event.id)) == "OK"
+        if final(said.get(event.id)) == "OK" and ((event.who, event.sub), event.id) not in kept
     ]
     breaks = [(e.at, e.who) for e in history.of("down", "gap", "unsub")]
     breaks += [(e.at, "") for e in restarts(history)]

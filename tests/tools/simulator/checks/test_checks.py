@@ -292,6 +292,7 @@ def test_a_transient_message_may_be_refused_after_the_process_that_took_it_has_e
         ((given(1, flags="pd"), ok(1, state="STORE_FULL"), Event(5.5, "down", "ann")), 0),
         ((given(1, flags="pd"), ok(1, state="STORE_FULL"), Event(5.5, "down", "joe")), 1),
         ((given(1, flags="pd"), ok(1, state="EXPIRED"), retracted(1), given(1, at=9)), 0),
+        ((given(1, flags="pd"), retracted(1), given(1, at=9, flags="pd"), ok(1, at=9.5)), 0),
     ],
 )
 def test_what_was_given_too_early_is_taken_back_by_who_is_there(
