@@ -32,6 +32,11 @@ def stream_of(key: bytes) -> bytes:
     return hashlib.sha256(b"heronry stream" + key).digest()[:STREAM]
 
 
+def erasing_stream(stream: bytes) -> bytes:
+    """Return the stream id of the erasures by the session whose messages have `stream`."""
+    return hashlib.sha256(b"erase" + stream).digest()[:STREAM]
+
+
 def stream_text(asker: bytes, answerer: bytes, where: str, uuid: bytes) -> bytes:
     """Return the text that a client signs with its stream's key, for this connection and node."""
     return hello_text("stream", asker, answerer, where) + b"\0" + uuid.hex().encode()

@@ -101,7 +101,7 @@ class Parts(Foundation):
         gaps = GapReports(context, n, sessions)
         arrivals = ItemArrivals(context, router, n, mapping, settling, merging, copies, provisional, gates)
         links = self.links = DataLinks(context, disk, router, n, nodes, demand, forwarder, gaps, arrivals)
-        origins = Origins(context, vouching, mapping, links.solicited.has_grace)
+        origins = Origins(context, vouching, mapping, links.solicited.has_grace, n.named)
         sender_check = self.sender_check = SenderCheck(context, n, origins, links.solicited, links.items)
         wanted = self.wanted = PeerSubscriptions(
             context, disk, router, n, demand, questions, arrivals.received_positions

@@ -13,7 +13,7 @@ from enum import Enum
 from mesh.errors import BadName, RemoteError
 from mesh.flow.bounded import Bounded
 from mesh.names import SessionName
-from mesh.proof import STREAM_KEY
+from mesh.proof import STREAM_KEY, erasing_stream
 from mesh.wire.sessions import Certificate
 
 MOST = 100_000  # sessions with a certificate
@@ -64,9 +64,9 @@ class Visits:
         return known if known is not None and known.session == session else None
 
     def vouch(self, stream: bytes, sender: str, node: bytes) -> bool:
-        """Return whether the node may send messages of this stream with this session as the sender."""
+        """Return whether the node may send messages or erasures of this stream as this session."""
         known = self._guests.get((sender, node))
-        return known is not None and known.stream == stream
+        return known is not None and _is_of(stream, known)
 
     def was_guest(self, session: str, node: bytes) -> bool:
         """Return whether a certificate proves that the session is or was at the node."""
@@ -79,11 +79,11 @@ class Visits:
         its first node is `None`.
         """
         if len(nodes) and nodes[0] is None:
-            known = self._known.get(stream)
-            if known is not None and known.session == sender:
+            known = self.of_session(sender)
+            if known is not None and _is_of(stream, known):
                 return known
         found = (self._guests.get((sender, node)) for node in nodes if node is not None)
-        return next((each for each in found if each is not None and each.stream == stream), None)
+        return next((each for each in found if each is not None and _is_of(stream, each)), None)
 
     def guests(self, node: bytes) -> list[Certificate]:
         """Return the certificates of all sessions that are or were at the node."""
@@ -113,6 +113,11 @@ class Visits:
         self._known.keep(stream, certificate)
         self._streams.keep(certificate.session, stream)
         return Standing.NEWER
+
+
+def _is_of(stream: bytes, certificate: Certificate) -> bool:
+    """Return whether a stream is the one of the session's messages or of its erasures."""
+    return stream in (certificate.stream, erasing_stream(certificate.stream))
 
 
 def check(certificate: Certificate) -> None:

@@ -3,8 +3,6 @@
 docs/wire-vectors.json has all of them.
 """
 
-import hashlib
-
 from msgspec.structs import replace
 
 from mesh.discovery import lines
@@ -18,7 +16,7 @@ from mesh.features.sites.wire import Behind, Relay, Relayed, Site
 from mesh.features.transactions.wire import ACK, NACK, Commit, Settled
 from mesh.features.where.wire import FollowNames, Names
 from mesh.names import SENDS
-from mesh.proof import attach_text, prove, stream_text
+from mesh.proof import attach_text, erasing_stream, prove, stream_text
 from mesh.security.streamkey import StreamKey
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
@@ -79,7 +77,7 @@ LETTER = Envelope(
 LETTER_SENT = replace(LETTER, sender=JOE, to="/node/heron/client/ann/session/1").mastered(NOON, HERE)
 WAITS = "waits at heron for swift (DOMAIN WEATHER, stratum 0)"
 PARTLY = "swift took it, but crane refused it: the disk is full."
-ERASURE = hashlib.sha256(b"erase" + STREAM).digest()[:16]
+ERASURE = erasing_stream(STREAM)
 GONE = Envelope(
     ERASURE, "", 6, 6, ("greeting",), 1, 0, b"", flags=ERASED, sender=JOE, route=(HERE,)
 ).mastered(NOON, HERE)

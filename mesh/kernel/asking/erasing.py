@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -15,11 +14,13 @@ from mesh.kernel.context.pages import NAMES, SHOWN, listed
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.delivery.router import Router
 from mesh.kernel.peers.peer import Peer
+from mesh.kernel.peers.visit_proofs import proof_of_route
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, Replies
 from mesh.kernel.states.cameby import is_way
 from mesh.mapping.decision import Use
 from mesh.patterns import SYSTEM
+from mesh.proof import erasing_stream
 from mesh.reserved import OF_USERS, check_free, reserved
 from mesh.routing.interest import CLIENTS
 from mesh.site_policy.accepting import ANY, any_brings
@@ -65,7 +66,7 @@ class PastErasure:
 def erasure(stream: bytes, request: int, key: str, domain: str, sender: str, mode: EraseMode = "") -> Erasure:
     """Return the erasure of a client; a repeated request gives an equal erasure. Raises: LocalError."""
     check_erasable(key, domain)
-    own = hashlib.sha256(b"erase" + stream).digest()[:16]
+    own = erasing_stream(stream)
     return Erasure(own, _as_number(request), check_key(key), check_domain(domain), sender, mode=mode)
 
 
@@ -155,9 +156,8 @@ class Erasing:
             f"{peer.node.name} forwards an erasure by {plain(erasure.sender)[:80]!r} with a route "
             "that is impossible or not confirmed."
         )
-        known = [self._nodes.named(node) for node in route]
-        uuids = [None if node is None else node.node.uuid for node in known]
-        proof = self._context.visits.proof_of_route(erasure.stream, erasure.sender, uuids)
+        visits, named = self._context.visits, self._nodes.named
+        proof = proof_of_route(visits, named, erasure.stream, erasure.sender, route)
         is_visitor = route[-1:] == (peer.node.name,) and proof is not None
         if not (is_visitor or is_way(erasure.sender, route, peer.node.name)):
             raise LocalError(what, code="FORGED_SENDER")

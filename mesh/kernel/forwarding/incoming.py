@@ -12,6 +12,7 @@ from mesh.kernel.forwarding.from_peer import FromPeer
 from mesh.kernel.forwarding.peer_sender import PeerSender
 from mesh.kernel.forwarding.provenance import Provenance
 from mesh.kernel.peers.peer import Peer
+from mesh.kernel.peers.visit_proofs import proof_of_route
 from mesh.kernel.states.cameby import is_way
 from mesh.names import PUTS
 from mesh.routing.origin import Origin
@@ -107,9 +108,8 @@ class Incoming:
         return short_parts(envelope, most, too_long)
 
     def _is_visitors(self, envelope: Envelope, nodes: Sequence[str]) -> bool:
-        known = [self._named(node) for node in nodes]
-        uuids = [None if peer is None else peer.node.uuid for peer in known]
-        return self._context.visits.proof_of_route(envelope.stream, envelope.sender, uuids) is not None
+        visits, sender = self._context.visits, envelope.sender
+        return proof_of_route(visits, self._named, envelope.stream, sender, nodes) is not None
 
     def decide_held(self) -> None:
         """Accept or refuse the held envelopes whose routes are decided, or that have waited too long."""

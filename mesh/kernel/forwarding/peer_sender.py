@@ -9,6 +9,7 @@ from mesh.kernel.context.component import Component
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
+from mesh.kernel.peers.visit_proofs import proof_of_route
 from mesh.remote_names import WAY, is_site
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
@@ -116,9 +117,8 @@ class PeerSender(Component):
             nodes = [hop.node for hop in inside(envelope.route)]
             if len(nodes) < 2:  # this node's own clients: their certificates were sent when they came
                 continue
-            known = [self._neighbours.named(node) for node in nodes]
-            uuids = [None if node is None else node.node.uuid for node in known]
-            proof = self._context.visits.proof_of_route(envelope.stream, envelope.sender, uuids)
+            visits, named = self._context.visits, self._neighbours.named
+            proof = proof_of_route(visits, named, envelope.stream, envelope.sender, nodes)
             if proof is not None and (proof.stream, proof.node) not in certified:
                 certified.keep((proof.stream, proof.node), None)
                 self._context.out.send(peer.data, Moved(proof))

@@ -11,6 +11,7 @@ or a session of another site. An honest peer sends items with these senders:
 | a client of another site | the site is in the settings, and a gateway forwards to the peer, or is the peer |
 | the mesh at a third node | never: each node publishes such messages itself |
 | a client that erased a topic | the erase came from its node to the peer |
+| a client that visits a node | its certificate names a node on the route |
 """
 
 # Law 1: an honest item is never refused. An item is accepted unless this node knows a contradiction.
@@ -34,6 +35,7 @@ from mesh.discovery.state import WAYS
 from mesh.hops import inside
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
+from mesh.kernel.peers.visit_proofs import proof_of_route
 from mesh.kernel.states.cameby import is_way
 from mesh.kernel.states.route_proofs import RouteProofs
 from mesh.mapping.mapping import Mapping
@@ -87,6 +89,7 @@ class Origins:
     """Checks whether the senders of items are plausible, with the rules and next hops known so far.
 
     `has_grace(peer)` returns whether the peer may still send items that an earlier process requested.
+    `named` finds a node by its name.
     """
 
     def __init__(
@@ -95,11 +98,13 @@ class Origins:
         route_proofs: RouteProofs,
         mapping: Mapping,
         has_grace: Callable[[Peer], bool],
+        named: Callable[[str], Peer | None],
     ) -> None:
         self._context = context
         self._route_proofs = route_proofs
         self._mapping = mapping
         self._has_grace = has_grace
+        self._named = named
         self._here = home(context.me.name)
         self._ever: tuple[Mapping, ...] = ()  # latest first
         self._ways: frozenset[str] = frozenset()  # nodes that any of these rules name
@@ -166,7 +171,10 @@ class Origins:
         nodes = [node for node, _ in groupby(hop.node for hop in inside(envelope.route))]
         if not nodes or not home(nodes[-1]).startswith(homes):
             return Verdict.FORGED
-        if not is_way(sender, nodes, nodes[-1], self._context.settings.site.accepting):
+        if not (
+            is_way(sender, nodes, nodes[-1], self._context.settings.site.accepting)
+            or proof_of_route(self._context.visits, self._named, envelope.stream, sender, nodes) is not None
+        ):
             return Verdict.FORGED
         return Verdict.TAKE if is_end(envelope) or self._is_declared(peer, nodes) else Verdict.DOUBT
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.errors import RemoteError
-from mesh.proof import attach_text
+from mesh.proof import attach_text, erasing_stream
 from mesh.routing.visits import Standing, Visits
 from mesh.security.signing import verify
 from mesh.security.streamkey import StreamKey
@@ -79,7 +79,7 @@ def test_a_malformed_certificate_is_refused_before_its_signature_is_checked(chan
 def test_a_node_vouches_only_for_the_session_in_the_certificate() -> None:
     visits = Visits(verify)
     visits.observe(certificate(1))
-    assert visits.vouch(KEY.id, JOE, STORK)
+    assert visits.vouch(KEY.id, JOE, STORK) and visits.vouch(erasing_stream(KEY.id), JOE, STORK)
     assert not visits.vouch(KEY.id, JOE, HERON)
     assert not visits.vouch(KEY.id, ANN, STORK)
     assert not visits.vouch(b"?" * 16, JOE, STORK)
@@ -109,6 +109,7 @@ def test_a_message_may_have_a_route_over_a_node_of_its_session_or_from_an_unknow
     for nodes, attach in (([HERON], 1), ([STORK], 2), ([None], 2), ([ibis, HERON], 1), ([None, HERON], 2)):
         proof = visits.proof_of_route(KEY.id, JOE, nodes)
         assert proof is not None and proof.attach == attach
+        assert visits.proof_of_route(erasing_stream(KEY.id), JOE, nodes) == proof
     for nodes in ([], [ibis], [ibis, None]):
         assert visits.proof_of_route(KEY.id, JOE, nodes) is None
     assert visits.proof_of_route(KEY.id, ANN, [STORK]) is None

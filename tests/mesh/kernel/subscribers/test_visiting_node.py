@@ -68,6 +68,20 @@ def test_a_node_that_restarts_can_still_send_what_a_visitor_published() -> None:
     assert d.metric("forged") == 0
 
 
+def test_a_session_erases_a_topic_of_other_nodes_at_the_node_that_it_visits() -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    ann = SimClient(net, d.ipc, "ann").connected()
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    bob = SimClient(net, a.ipc, "bob").connected().subscribed("k")
+    ann.publish("k", b"1", persistent=True)
+    net.until(lambda: bob.contents == [b"1"])
+    moved(joe, b)
+    assert joe.erase("k") == ["k"]
+    net.until(lambda: [message.is_erased for message in bob.got] == [False, True])
+    assert [node.metric("forged") for node in (a, b, d)] == [0, 0, 0]
+
+
 def test_a_node_that_restarts_forgets_a_session_without_subscriptions_that_does_not_come_back() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
