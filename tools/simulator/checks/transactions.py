@@ -31,21 +31,15 @@ def settled_by(commit: Event) -> list[Id]:
     return found
 
 
-@lru_cache(maxsize=1)
-def _stored(history: History) -> dict[Id, Event]:
-    """Return when each persistent message was on a disk first, at its master or at another node."""
-    found: dict[Id, Event] = {}
-    for e in history.of("log", "tail"):
-        for number in e.numbers if any(history.of("commit")) else ():
-            found.setdefault((e.stream, e.domain, number), e)
-    return found
+@lru_cache(maxsize=4)
+def _first(history: History, *kinds: str) -> dict[Id, Event]:
+    """Return the first event of these kinds for each message.
 
-
-@lru_cache(maxsize=1)
-def _known(history: History) -> dict[Id, Event]:
-    """Return when the number of each message was on a disk first, also without subscribers."""
+    "log" and "tail" tell when a persistent message is on a disk, at its master or at another node; "known",
+    when its number is at the master's, also without subscribers.
+    """
     found: dict[Id, Event] = {}
-    for e in history.of("known") if any(history.of("commit")) else ():
+    for e in history.of(*kinds) if any(history.of("commit")) else ():
         for number in e.numbers:
             found.setdefault((e.stream, e.domain, number), e)
     return found
@@ -71,7 +65,8 @@ def acked_by_transactions(history: History) -> set[Id]:
 
 def all_or_none(history: History, facts: Facts) -> list[Violation]:
     """T1: all persistent messages of a transaction, and its outcome, are on the disk in one moment."""
-    stored, known, outcomes = _stored(history), _known(history), _outcomes(history)
+    stored, known = _first(history, "log", "tail"), _first(history, "known")
+    outcomes = _outcomes(history)
     found = list[Violation]()
     for commit in history.of("commit"):
         if "p" not in commit.flags:
@@ -142,7 +137,10 @@ def stored_in_order(history: History, facts: Facts) -> list[Violation]:
     """T4: the persistent messages of a client in a domain are stored in order."""
     found, last = list[Violation](), defaultdict[tuple[str, str], list[Event]](list)
     committing = {e.stream for e in history.of("commit")}
-    for (stream, domain, number), e in _stored(history).items():
+    persistent = {(e.stream, e.domain, n) for e in history.of("accept") if "p" in e.flags for n in e.numbers}
+    for (stream, domain, number), e in _first(history, "log", "tail", "known").items():
+        if e.kind == "known" and (stream, domain, number) not in persistent:
+            continue
         lane = last[stream, domain]
         if stream in committing and lane and lane[-1].first > number and number not in lane[-1].numbers:
             found.append(Violation("T4", "the later one was stored first", (lane[-1], e)))
