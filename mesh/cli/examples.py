@@ -64,6 +64,7 @@ EXAMPLES = {
     "counter ls": ["mesh counter ls"],
     "counter get": ["mesh counter get orders"],
     "counter add": ["mesh counter add orders 5"],
+    "counter rm": ["mesh counter rm orders", "mesh counter rm --group shop --all"],
     "counter move": ["mesh counter move --group shop --to stork"],
     "lock ls": ["mesh lock ls", "mesh lock ls --group elections"],
     "lock who": ["mesh lock who nightly"],

@@ -322,6 +322,39 @@ class Counter(ThreadCounter):
         left = self._left(timeout)
         return self._run(left(), lambda: self._aio.move(to, timeout=left()))
 
+    def remove(self, *, timeout: float | None = None) -> bool:
+        """Remove the counter, which begins at 0 again.
+
+        Args:
+            timeout: As for `add`.
+
+        Returns:
+            Whether it existed.
+
+        Raises:
+            LocalError, MeshTimeout: As for `add`.
+
+        Example:
+            m.counter("orders").remove()
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.remove(timeout=left()))
+
+    def drop_group(self, *, timeout: float | None = None) -> None:
+        """Remove the group of the counter with all its counters. Its next use creates it anew.
+
+        Args:
+            timeout: As for `add`.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY.
+
+        Example:
+            m.counter("orders", group="2026").drop_group()
+        """
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio.drop_group(timeout=left()))
+
 
 class Lock(ThreadLock):
     """A lock by name, which one client at a time holds, as a context manager.

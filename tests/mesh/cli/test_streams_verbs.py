@@ -74,6 +74,7 @@ TYPED = {
     "counter ls": "",
     "counter get": "störche",
     "counter add": "störche 2",
+    "counter rm": "störche",
     "counter move": "--to ghost",
     "tx init-db": "sqlite:///störche.db",
     "tx send": "sqlite:///störche.db --once",

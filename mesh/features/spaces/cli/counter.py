@@ -60,6 +60,22 @@ def add(name: str, amount: int, group: str, url: str | None) -> None:
         print_data([str(m.counter(name, group=group).add(amount))])
 
 
+@command.command("rm")
+@click.argument("name", metavar="[COUNTER]", required=False)
+@click.option("--all", "is_all", is_flag=True, help="Remove all counters of the group.")
+@group
+@options.url
+def rm(name: str | None, is_all: bool, group: str, url: str | None) -> int:
+    """Remove COUNTER, or all counters of a group. Exit code 1: there is no such counter."""
+    if is_all == (name is not None):
+        raise click.UsageError("Name a COUNTER, or use --all.")
+    with sync.connect(url) as m:
+        if name is not None:
+            return 0 if m.counter(name, group=group).remove() else 1
+        m.counter("any", group=group).drop_group()
+    return 0
+
+
 @command.command("move")
 @group
 @click.option("--to", metavar="NODE", required=True, help="The new home.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mesh.client.arguments import whole
-from mesh.features.spaces.client.space import Space
+from mesh.features.spaces.client.space import ANY, Space
 from mesh.features.spaces.model.definition import COUNTER, check_space_key
 from mesh.features.spaces.model.space import LEAST, MOST, NUMBER, number_of
 
@@ -123,3 +123,34 @@ class Counter(Space):
             await m.counter("orders").move("stork")
         """
         await self._move(to, timeout)
+
+    async def remove(self, *, timeout: float | None = None) -> bool:
+        """Remove the counter, which begins at 0 again.
+
+        Args:
+            timeout: As for `add`.
+
+        Returns:
+            Whether it existed.
+
+        Raises:
+            LocalError, MeshTimeout: As for `add`.
+
+        Example:
+            await m.counter("orders").remove()
+        """
+        return (await self._write("remove", self._name, timeout, version=ANY)).version > 0
+
+    async def drop_group(self, *, timeout: float | None = None) -> None:
+        """Remove the group of the counter with all its counters. Its next use creates it anew.
+
+        Args:
+            timeout: As for `add`.
+
+        Raises:
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY.
+
+        Example:
+            await m.counter("orders", group="2026").drop_group()
+        """
+        await self._drop(timeout)

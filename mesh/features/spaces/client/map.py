@@ -11,20 +11,18 @@ from mesh.client.content import Content, as_content, own_properties
 from mesh.client.message import T
 from mesh.client.reading import WHATEVER, ContentReader, bad_content, reader_of
 from mesh.errors import BadArgument, MessageTooLarge
-from mesh.features.spaces.client.space import Space
+from mesh.features.spaces.client.space import ANY, Space
 from mesh.features.spaces.client.watch import Watch
 from mesh.features.spaces.model.definition import MAP, check_space_key
-from mesh.wire.calls import AskSpaceRemove
 from mesh.wire.calls.spaces import SPACE_CONTENT
 from mesh.wire.properties import decode_properties
-from mesh.wire.replies import SpaceList, SpaceRow, SpaceWritten
+from mesh.wire.replies import SpaceRow, SpaceWritten
 
 if TYPE_CHECKING:
     from mesh.features.spaces.client.spacing import Spacing
 
 LEAST, MOST = 0.1, 10 * 365 * 24 * 3600.0  # s, of `ttl`
 VERSION = 2**63 - 1
-ANY = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +137,7 @@ class Map(Space, Generic[T]):
         Example:
             await m.map("prices").drop()
         """
-        await self._ask(AskSpaceRemove(space=self._space), SpaceList, timeout)
+        await self._drop(timeout)
 
     async def put(
         self, key: str, value: Content, *, ttl: float | None = None, timeout: float | None = None

@@ -13,7 +13,15 @@ from msgspec.structs import replace
 from mesh.errors import LocalError
 from mesh.features.spaces.model.definition import check_space
 from mesh.features.spaces.proof import write_text
-from mesh.wire.calls import Ask, AskSpaceDeclare, AskSpaceMove, AskSpaceRead, AskSpaceWrite, arguments
+from mesh.wire.calls import (
+    Ask,
+    AskSpaceDeclare,
+    AskSpaceMove,
+    AskSpaceRead,
+    AskSpaceRemove,
+    AskSpaceWrite,
+    arguments,
+)
 from mesh.wire.commands import Call
 from mesh.wire.replies import (
     R,
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
     from mesh.features.spaces.client.spacing import Spacing
 
 NODE_AWAY = "NODE_AWAY"
+ANY = -1  # version of a write: whatever version is there
 MOVING = ("NOT_HOME", "NO_LEASH")  # the home is being moved, or starts
 PATIENCE, PAUSE = 10.0, 0.5  # s for which a call is repeated, and between two attempts
 
@@ -164,3 +173,6 @@ class Space(Asking):
 
     async def _move(self, to: str, timeout: float | None) -> None:
         await self._ask(AskSpaceMove(space=self._space, to=to), SpaceMoved, timeout)
+
+    async def _drop(self, timeout: float | None) -> None:
+        await self._ask(AskSpaceRemove(space=self._space), SpaceList, timeout)

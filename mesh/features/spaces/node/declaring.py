@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mesh.errors import LocalError
-from mesh.features.spaces.model.definition import Definition, check_space
+from mesh.features.spaces.model.definition import MAP, Definition, check_space
 from mesh.features.spaces.model.space import Limits
 from mesh.features.spaces.node.claiming import Claimed, Claiming
 from mesh.features.spaces.node.forcing import Forcing
@@ -166,7 +166,8 @@ class Declaring(Component):
         """Return the definition of a space. Raises: LocalError NO_SPACE."""
         known = self._spaces.find(check_space(space))
         if known is None:
-            raise LocalError(f"{space} does not exist.", hint="See `mesh map ls`.", code="NO_SPACE")
+            hint = "See `mesh map ls`." if space.startswith(f"{MAP}/") else "Its first use creates it."
+            raise LocalError(f"{space} does not exist.", hint=hint, code="NO_SPACE")
         return known
 
     def _redefine(

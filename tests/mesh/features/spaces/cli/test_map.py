@@ -66,6 +66,16 @@ def test_a_map_is_removed_and_moved_only_by_clear_words(given: Given, capsys: Ca
     assert main(["map", "create", "m", "--voter", "a", "--voter", "b"]) == 0
 
 
+def test_a_counter_is_removed_or_its_group_with_all_counters(given: Given, capsys: Capture) -> None:
+    given(counter=fake_map(remove=False, drop_group=None))
+    assert main(["counter", "rm"]) == 2 and "Name a COUNTER, or use --all" in capsys.readouterr().err
+    assert main(["counter", "rm", "orders", "--all"]) == 2
+    assert main(["counter", "rm", "orders"]) == 1
+    assert main(["counter", "rm", "--all", "--group", "g"]) == 0
+    given(counter=fake_map(remove=True))
+    assert main(["counter", "rm", "orders"]) == 0
+
+
 def test_a_forced_move_first_counts_the_copies(given: Given, capsys: Capture) -> None:
     told = {"spaces": [], "copies": 2, "oldest": 90.0, "newest": 12.0}
     given(call=told)

@@ -49,3 +49,23 @@ def test_a_counter_is_set_only_if_it_has_the_expected_value() -> None:
             assert await it.outcome(joe.counter("n", group="other").value()) == 0
 
     play(scenario)
+
+
+def test_a_counter_and_its_group_are_removed_and_begin_at_0_again() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("heron") as joe, it.m.connect("stork") as ann:
+            a, b = joe.counter("a", group="g"), ann.counter("b", group="g")
+            assert not await it.outcome(a.remove()), "it does not exist yet"
+            await it.outcome(a.add(5))
+            await it.outcome(b.add(7))
+            assert await it.outcome(ann.counter("a", group="g").remove())
+            assert await it.outcome(a.items()) == {"b": 7}
+            assert await it.outcome(a.add(1)) == 1
+            await it.outcome(b.drop_group())
+            with pytest.raises(LocalError) as missing:
+                await it.outcome(a.drop_group())
+            assert missing.value.code == "NO_SPACE" and "map ls" not in str(missing.value)
+            assert await it.outcome(a.items()) == {}
+            assert await it.outcome(b.add(1)) == 1
+
+    play(scenario)
