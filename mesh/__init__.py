@@ -78,8 +78,10 @@ if TYPE_CHECKING:
     from mesh.features.services.client.request import Request
     from mesh.features.services.client.service import Service
     from mesh.features.spaces.client.counter import Counter
+    from mesh.features.spaces.client.entry import Entry
     from mesh.features.spaces.client.lock import Leader, Lock
-    from mesh.features.spaces.client.map import Entry, Map
+    from mesh.features.spaces.client.map import Map
+    from mesh.features.spaces.client.space import MoveReport
     from mesh.features.spaces.client.tally import Tally, TallyValue
     from mesh.features.spaces.client.watch import Change, Watch
     from mesh.features.transactions.client.database.inbox import DatabaseInbox
@@ -102,7 +104,7 @@ _HOMES = {
     "DatabaseInbox": "mesh.features.transactions.client.database.inbox",
     "Deliveries": "mesh.features.queues.client.delivery",
     "Delivery": "mesh.features.queues.client.delivery",
-    "Entry": "mesh.features.spaces.client.map",
+    "Entry": "mesh.features.spaces.client.entry",
     "Event": "mesh.client.client",
     "GatheredMessage": "mesh.features.services.client.gathering",
     "Gathering": "mesh.features.services.client.gathering",
@@ -112,6 +114,7 @@ _HOMES = {
     "Lock": "mesh.features.spaces.client.lock",
     "Map": "mesh.features.spaces.client.map",
     "Message": "mesh.client.message",
+    "MoveReport": "mesh.features.spaces.client.space",
     "NodeRow": "mesh.wire.replies",
     "OutboxSender": "mesh.features.transactions.client.database.outbox",
     "Place": "mesh.client.views",
@@ -187,6 +190,7 @@ __all__ = [
     "MeshTimeout",
     "Message",
     "MessageTooLarge",
+    "MoveReport",
     "NoHandlers",
     "NoQueue",
     "NodeInUse",

@@ -68,6 +68,7 @@ EXAMPLES = {
     "counter move": ["mesh counter move --group shop --to stork"],
     "lock ls": ["mesh lock ls", "mesh lock ls --group elections"],
     "lock who": ["mesh lock who nightly"],
+    "lock move": ["mesh lock move --to stork"],
     "tally ls": ["mesh tally ls"],
     "tally get": ["mesh tally get clicks"],
     "tx ls": ["mesh tx ls"],

@@ -37,7 +37,7 @@ SECTIONS = {
     "Shared values": {
         "map": "Read and write shared maps.",
         "counter": "Read shared counters, add to them.",
-        "lock": "List held locks and leaders.",
+        "lock": "List held locks, move them.",
         "tally": "Read tallies of all nodes.",
     },
     "Routing and diagnosis": {

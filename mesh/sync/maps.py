@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from mesh.client.content import Content
 from mesh.client.message import T
+from mesh.features.spaces.client.entry import Entry
 from mesh.features.spaces.client.lock import Leader
-from mesh.features.spaces.client.map import Entry
+from mesh.features.spaces.client.space import MoveReport
 from mesh.features.spaces.client.tally import TallyValue
 from mesh.sync.connected import Connected
 from mesh.sync.spaces import ThreadCounter, ThreadLock, ThreadMap, ThreadTally, ThreadWatch
@@ -64,21 +65,37 @@ class Map(ThreadMap[T]):
             None, lambda: self._aio.declare(home=home, max_keys=max_keys, max_bytes=max_bytes, voters=voters)
         )
 
-    def move(self, to: str, *, timeout: float | None = None) -> None:
+    def move(
+        self,
+        to: str,
+        *,
+        force: bool = False,
+        stopped: str = "",
+        accept_loss: bool = False,
+        timeout: float | None = None,
+    ) -> MoveReport:
         """Move the map to another home, which gets all values. Writes wait meanwhile.
 
         Args:
             to: The new home. The present home: only choose its voters anew.
+            force: Whether the home is lost, so the new one begins with copies that other nodes have.
+            stopped: With `force`, if the map has no voters: the home, which you state to be stopped.
+            accept_loss: With `force`: whether to move. Otherwise the copies are only counted.
             timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
 
         Raises:
-            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+            BadArgument: `stopped` or `accept_loss` without `force`.
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move. With `force`: also
+                HOME_ALIVE, NOT_STOPPED, or SPACE_EXISTS if `to` is the home.
 
         Example:
             m.map("prices").move("stork")
         """
         left = self._left(timeout)
-        return self._run(left(), lambda: self._aio.move(to, timeout=left()))
+        return self._run(
+            left(),
+            lambda: self._aio.move(to, force=force, stopped=stopped, accept_loss=accept_loss, timeout=left()),
+        )
 
     def drop(self, *, timeout: float | None = None) -> None:
         """Remove the map with all values. Its next use creates it anew, with higher versions.
@@ -306,21 +323,35 @@ class Counter(ThreadCounter):
         left = self._left(timeout)
         return self._run(left(), lambda: self._aio.put_if(value, expected=expected, timeout=left()))
 
-    def move(self, to: str, *, timeout: float | None = None) -> None:
+    def move(
+        self,
+        to: str,
+        *,
+        force: bool = False,
+        stopped: str = "",
+        accept_loss: bool = False,
+        timeout: float | None = None,
+    ) -> MoveReport:
         """Move the group of the counter to another home. Additions wait meanwhile.
 
         Args:
             to: The new home. The present home: only choose its voters anew.
-            timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
+            force: As for `Map.move`.
+            stopped: As for `Map.move`.
+            accept_loss: As for `Map.move`.
+            timeout: As for `Map.move`.
 
         Raises:
-            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+            BadArgument, LocalError: As for `Map.move`.
 
         Example:
             m.counter("orders").move("stork")
         """
         left = self._left(timeout)
-        return self._run(left(), lambda: self._aio.move(to, timeout=left()))
+        return self._run(
+            left(),
+            lambda: self._aio.move(to, force=force, stopped=stopped, accept_loss=accept_loss, timeout=left()),
+        )
 
     def remove(self, *, timeout: float | None = None) -> bool:
         """Remove the counter, which begins at 0 again.

@@ -82,6 +82,7 @@ TYPED = {
     "tx retry": "sqlite:///störche.db",
     "lock ls": "",
     "lock who": "öfen",
+    "lock move": "--to ghost",
     "tx ls": "",
     "tx show": "heron/störche",
     "tx commit": "heron/störche",

@@ -4,19 +4,14 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import print_data, print_message, tell_json
+from mesh.cli.options import print_data, tell_json
 from mesh.cli.table import tell_table
+from mesh.features.spaces.cli.common import accept_loss, force, group_option, stopped, tell_move, to
 from mesh.features.spaces.model.space import LEAST, MOST
 from mesh.printable import harmless
 
 name = click.argument("name", metavar="COUNTER")
-group = click.option(
-    "--group",
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    help="Use the counters of the group NAME.",
-)
+group = group_option("Use the counters of the group NAME.")
 
 
 @click.group("counter")
@@ -78,10 +73,17 @@ def rm(name: str | None, is_all: bool, group: str, url: str | None) -> int:
 
 @command.command("move")
 @group
-@click.option("--to", metavar="NODE", required=True, help="The new home.")
+@to
+@force
+@stopped
+@accept_loss
 @options.url
-def move(group: str, to: str, url: str | None) -> None:
-    """Move the counters of a group to another home."""
+def move(group: str, to: str, force: bool, stopped: str, accept_loss: bool, url: str | None) -> int:
+    """Move the counters of a group to another home.
+
+    With --force: exit code 1 if they were not moved.
+    """
     with sync.connect(url) as m:
-        m.counter("any", group=group).move(to)
-    print_message(f"the home of the counters of group {harmless(group)} is {harmless(to)}")
+        counters = m.counter("any", group=group)
+        report = counters.move(to, force=force, stopped=stopped, accept_loss=accept_loss)
+    return tell_move(f"the counters of group {harmless(group)}", to, report, force)

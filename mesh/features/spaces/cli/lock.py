@@ -1,4 +1,4 @@
-"""`mesh lock`: lists held locks."""
+"""`mesh lock`: lists held locks, and moves their homes."""
 
 import click
 from msgspec import to_builtins
@@ -7,22 +7,17 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import print_message, tell_json
 from mesh.cli.table import tell_table
+from mesh.features.spaces.cli.common import group_option, pages, stopped, to
 from mesh.features.spaces.model.definition import LOCK
 from mesh.printable import harmless
 from mesh.wire.replies import LockRow, LockRows, read_result
 
-group = click.option(
-    "--group",
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    help="Use the locks of the group NAME; elections are in the group elections.",
-)
+group = group_option("Use the locks of the group NAME; elections are in the group elections.")
 
 
 @click.group("lock")
 def command() -> None:
-    """List the held locks and leaders of the mesh."""
+    """List the held locks and leaders of the mesh, and move their homes."""
 
 
 @command.command("ls")
@@ -32,7 +27,8 @@ def command() -> None:
 def ls(group: str, as_json: bool, url: str | None) -> int:
     """List the held locks of a group. Exit code 1: there are none."""
     with sync.connect(url) as m:
-        rows = _rows(m, group)
+        found = pages(m, LockRows, "lock_ls", space=f"{LOCK}/{group}")
+        rows = [row for page in found for row in page.locks]
     if as_json:
         tell_json([_plain(row) for row in rows])
     else:
@@ -69,14 +65,17 @@ def who(name: str, group: str, as_json: bool, url: str | None) -> int:
     return 0
 
 
-def _rows(m: sync.Client, group: str) -> list[LockRow]:
-    found, after = list[LockRow](), ""
-    while True:
-        page = read_result(LockRows, m.call("lock_ls", space=f"{LOCK}/{group}", after=after))
-        found += page.locks
-        after = page.next
-        if not after:
-            return found
+@command.command("move")
+@group
+@to
+@click.option("--force", is_flag=True, help="The home is lost. Held locks may last 60 s longer.")
+@stopped
+@options.url
+def move(group: str, to: str, force: bool, stopped: str, url: str | None) -> None:
+    """Move the locks of a group to another home. Their clients keep them, except with --force."""
+    with sync.connect(url) as m:
+        m.call("space_move", space=f"{LOCK}/{group}", to=to, force=force, stopped=stopped, accept_loss=force)
+    print_message(f"the home of the locks of group {harmless(group)} is {harmless(to)}")
 
 
 def _cells(row: LockRow) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -14,11 +13,12 @@ from mesh.cli import options
 from mesh.cli.options import print_data, print_message, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import LocalError
-from mesh.features.spaces.client.map import LEAST, MOST, Entry
+from mesh.features.spaces.cli.common import accept_loss, force, pages, stopped, tell_move, to
+from mesh.features.spaces.client.entry import LEAST, MOST, Entry
 from mesh.features.spaces.client.watch import Change
 from mesh.features.spaces.model.definition import MAP
 from mesh.printable import harmless, typed
-from mesh.wire.replies import SpaceDefined, SpaceList, SpaceMoved, SpaceRows, read_result
+from mesh.wire.replies import SpaceDefined, SpaceList, SpaceRows, read_result
 
 name = click.argument("name", metavar="MAP")
 key = click.argument("key", metavar="KEY")
@@ -159,10 +159,10 @@ def rm(name: str, key: str | None, is_all: bool, url: str | None) -> int:
 
 @command.command("move")
 @name
-@click.option("--to", metavar="NODE", required=True, help="The new home.")
-@click.option("--force", is_flag=True, help="The home is lost: begin with copies of other nodes.")
-@click.option("--stopped", metavar="NODE", default="", help="With --force, without voters: the stopped home.")
-@click.option("--accept-loss", is_flag=True, help="With --force: move. Otherwise only count the copies.")
+@to
+@force
+@stopped
+@accept_loss
 @options.url
 def move(name: str, to: str, force: bool, stopped: str, accept_loss: bool, url: str | None) -> int:
     """Move MAP with all values to another home.
@@ -170,23 +170,8 @@ def move(name: str, to: str, force: bool, stopped: str, accept_loss: bool, url: 
     With --force: exit code 1 if it was not moved.
     """
     with sync.connect(url) as m:
-        if force:
-            return _force(m, f"{MAP}/{name}", to, stopped, accept_loss)
-        m.map(name).move(to)
-    print_message(f"the home of map {harmless(name)} is {harmless(to)}")
-    return 0
-
-
-def _force(m: sync.Client, space: str, to: str, stopped: str, accept_loss: bool) -> int:
-    said = m.call("space_move", space=space, to=to, force=True, stopped=stopped, accept_loss=accept_loss)
-    found = read_result(SpaceMoved, said)
-    ages = f", {found.newest:,.0f} to {found.oldest:,.0f} s old" if found.copies else ""
-    print_message(f"{harmless(to)} begins with {found.copies:,} copies{ages}; other values are lost")
-    if found.spaces:
-        print_message(f"the home of {harmless(space)} is {harmless(to)}")
-        return 0
-    print_message("nothing was moved.  To move it:  add --accept-loss")
-    return 1
+        report = m.map(name).move(to, force=force, stopped=stopped, accept_loss=accept_loss)
+    return tell_move(f"map {harmless(name)}", to, report, force)
 
 
 @command.command("watch")
@@ -214,7 +199,7 @@ def watch(
 
 def tell_spaces(m: sync.Client, kind: str, as_json: bool) -> int:
     """Print the spaces of a kind. Return the exit code: 1 if there are none."""
-    found = list(_spaces(m, f"{kind}/"))
+    found = [each for page in pages(m, SpaceList, "spaces", prefix=f"{kind}/") for each in page.spaces]
     if as_json:
         tell_json([to_builtins(each) for each in found])
         return 0 if found else 1
@@ -223,16 +208,6 @@ def tell_spaces(m: sync.Client, kind: str, as_json: bool) -> int:
     if not found:
         print_message(f"there are no {kind}s")
     return 0 if found else 1
-
-
-def _spaces(m: sync.Client, prefix: str) -> Iterator[SpaceDefined]:
-    after = ""
-    while True:
-        page = read_result(SpaceList, m.call("spaces", prefix=prefix, after=after))
-        yield from page.spaces
-        after = page.next
-        if not after:
-            return
 
 
 def _row(m: sync.Client, each: SpaceDefined) -> tuple[str, str, str, str]:

@@ -6,8 +6,9 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import print_data, print_message, tell_json
 from mesh.cli.table import tell_table
+from mesh.features.spaces.cli.common import pages
 from mesh.printable import harmless
-from mesh.wire.replies import TallyNames, read_result
+from mesh.wire.replies import TallyNames
 
 
 @click.group("tally")
@@ -20,12 +21,8 @@ def command() -> None:
 @options.url
 def ls(as_json: bool, url: str | None) -> int:
     """List the tallies that the node knows. Exit code 1: there are none."""
-    found, after, is_first = list[str](), "", True
     with sync.connect(url) as m:
-        while is_first or after:
-            page = read_result(TallyNames, m.call("tallies", after=after))
-            found += page.names
-            after, is_first = page.next, False
+        found = [name for page in pages(m, TallyNames, "tallies") for name in page.names]
         values = [(name, m.tally(name).value().value) for name in found]
     if as_json:
         tell_json(dict(values))

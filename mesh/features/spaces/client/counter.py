@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mesh.client.arguments import whole
-from mesh.features.spaces.client.space import ANY, Space
+from mesh.features.spaces.client.space import ANY, MoveReport, Space
 from mesh.features.spaces.model.definition import COUNTER, check_space_key
 from mesh.features.spaces.model.space import LEAST, MOST, NUMBER, number_of
 
@@ -109,20 +109,31 @@ class Counter(Space):
         found = await self._write("put_if", self._name, timeout, content=content, version=version)
         return not found.code
 
-    async def move(self, to: str, *, timeout: float | None = None) -> None:
+    async def move(
+        self,
+        to: str,
+        *,
+        force: bool = False,
+        stopped: str = "",
+        accept_loss: bool = False,
+        timeout: float | None = None,
+    ) -> MoveReport:
         """Move the group of the counter to another home. Additions wait meanwhile.
 
         Args:
             to: The new home. The present home: only choose its voters anew.
-            timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
+            force: As for `Map.move`.
+            stopped: As for `Map.move`.
+            accept_loss: As for `Map.move`.
+            timeout: As for `Map.move`.
 
         Raises:
-            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+            BadArgument, LocalError: As for `Map.move`.
 
         Example:
             await m.counter("orders").move("stork")
         """
-        await self._move(to, timeout)
+        return await self._move(to, force, stopped, accept_loss, timeout)
 
     async def remove(self, *, timeout: float | None = None) -> bool:
         """Remove the counter, which begins at 0 again.

@@ -13,8 +13,8 @@ from mesh.client.content import Content, as_content, own_properties
 from mesh.client.message import T
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.errors import BadArgument, Closed, LocalError, MessageTooLarge
+from mesh.features.spaces.client.entry import Entry, value_of
 from mesh.features.spaces.client.leases import Use
-from mesh.features.spaces.client.map import Entry, value_of
 from mesh.features.spaces.client.space import Space
 from mesh.features.spaces.client.watch import Watch
 from mesh.features.spaces.model.definition import LOCK, check_space, check_space_key

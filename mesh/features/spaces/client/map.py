@@ -3,56 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
-from mesh.client.arguments import seconds, whole
+from mesh.client.arguments import whole
 from mesh.client.content import Content, as_content, own_properties
 from mesh.client.message import T
-from mesh.client.reading import WHATEVER, ContentReader, bad_content, reader_of
-from mesh.errors import BadArgument, MessageTooLarge
-from mesh.features.spaces.client.space import ANY, Space
+from mesh.client.reading import WHATEVER, reader_of
+from mesh.errors import MessageTooLarge
+from mesh.features.spaces.client.entry import Entry, lifetime_of, value_of
+from mesh.features.spaces.client.space import ANY, MoveReport, Space
 from mesh.features.spaces.client.watch import Watch
 from mesh.features.spaces.model.definition import MAP, check_space_key
 from mesh.wire.calls.spaces import SPACE_CONTENT
-from mesh.wire.properties import decode_properties
 from mesh.wire.replies import SpaceRow, SpaceWritten
 
 if TYPE_CHECKING:
     from mesh.features.spaces.client.spacing import Spacing
 
-LEAST, MOST = 0.1, 10 * 365 * 24 * 3600.0  # s, of `ttl`
 VERSION = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
-    """A value of a map.
-
-    Attributes:
-        key: Its key.
-        value: The value.
-        version: Its version, which grows with each change of the map.
-        expires: When it ends, in ns since 1970. 0: never.
-        stale: Whether this is a copy, which may be old, because the home did not answer.
-    """
-
-    key: str
-    value: T
-    version: int
-    expires: int = 0
-    stale: bool = False
-
-
-def value_of(row: SpaceRow, reader: ContentReader, space: str) -> Any:
-    """Return the decoded content of a row. Raises: BadContent."""
-    try:
-        own = decode_properties(row.props)
-        return reader.value(row.content, own.headers, own.is_text)
-    except MemoryError:
-        raise
-    except Exception as error:  # custom codecs may raise any exception
-        raise bad_content(row.key, space, error) from error
 
 
 class Map(Space, Generic[T]):
@@ -110,20 +78,33 @@ class Map(Space, Generic[T]):
         size = 0 if max_bytes is None else whole("max_bytes", max_bytes, 1, 1 << 30)
         return (await self._declare(home, keys, size, voters)).home
 
-    async def move(self, to: str, *, timeout: float | None = None) -> None:
+    async def move(
+        self,
+        to: str,
+        *,
+        force: bool = False,
+        stopped: str = "",
+        accept_loss: bool = False,
+        timeout: float | None = None,
+    ) -> MoveReport:
         """Move the map to another home, which gets all values. Writes wait meanwhile.
 
         Args:
             to: The new home. The present home: only choose its voters anew.
+            force: Whether the home is lost, so the new one begins with copies that other nodes have.
+            stopped: With `force`, if the map has no voters: the home, which you state to be stopped.
+            accept_loss: With `force`: whether to move. Otherwise the copies are only counted.
             timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
 
         Raises:
-            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move.
+            BadArgument: `stopped` or `accept_loss` without `force`.
+            LocalError: NO_SPACE, NODE_AWAY, NODES_AWAY, or NOT_HOME during another move. With `force`: also
+                HOME_ALIVE, NOT_STOPPED, or SPACE_EXISTS if `to` is the home.
 
         Example:
             await m.map("prices").move("stork")
         """
-        await self._move(to, timeout)
+        return await self._move(to, force, stopped, accept_loss, timeout)
 
     async def drop(self, *, timeout: float | None = None) -> None:
         """Remove the map with all values. Its next use creates it anew, with higher versions.
@@ -283,11 +264,3 @@ class Map(Space, Generic[T]):
     def _entry(self, row: SpaceRow, is_stale: bool) -> Entry[T]:
         value = value_of(row, self._reader, self._space)
         return Entry(row.key, value, row.version, row.expires, is_stale)
-
-
-def lifetime_of(ttl: float) -> int:
-    """Return a lifetime in ms. Raises: BadArgument."""
-    checked = seconds("ttl", ttl)
-    if not LEAST <= checked <= MOST:
-        raise BadArgument(f"ttl={ttl!r} is invalid.", hint="Use 0.1 s to 10 years, or omit ttl=.")
-    return round(checked * 1000)

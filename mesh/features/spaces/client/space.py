@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from mesh.errors import LocalError
+from mesh.errors import BadArgument, LocalError
 from mesh.features.spaces.model.definition import check_space
 from mesh.features.spaces.proof import write_text
 from mesh.wire.calls import (
@@ -48,6 +49,23 @@ REASONS = {
     "MAP_FULL": ("The map is full.", "Remove keys, or declare another map with higher limits."),
     "STALE_WRITE": ("An earlier attempt of this write was given up.", "Read the value to see its outcome."),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """The outcome of a move of a map, or of a group of counters.
+
+    Attributes:
+        moved: Whether the home is another one now.
+        copies: With `force`: the number of copies with which the new home begins.
+        oldest: Age of the oldest copy in s.
+        newest: Age of the newest copy in s.
+    """
+
+    moved: bool
+    copies: int = 0
+    oldest: float = 0.0
+    newest: float = 0.0
 
 
 class Numbers:
@@ -171,8 +189,18 @@ class Space(Asking):
         )
         return (await self._repeated(ask, SpaceList, timeout, MOVING)).spaces[0]
 
-    async def _move(self, to: str, timeout: float | None) -> None:
-        await self._ask(AskSpaceMove(space=self._space, to=to), SpaceMoved, timeout)
+    async def _move(
+        self, to: str, force: bool, stopped: str, accept_loss: bool, timeout: float | None
+    ) -> MoveReport:
+        if (stopped or accept_loss) and not force:
+            raise BadArgument("stopped= and accept_loss= need force=True.", hint="See Map.move().")
+        ask = AskSpaceMove(space=self._space, to=to, force=force, stopped=stopped, accept_loss=accept_loss)
+        return report_of(await self._ask(ask, SpaceMoved, timeout))
 
     async def _drop(self, timeout: float | None) -> None:
         await self._ask(AskSpaceRemove(space=self._space), SpaceList, timeout)
+
+
+def report_of(moved: SpaceMoved) -> MoveReport:
+    """Return the report of a move."""
+    return MoveReport(bool(moved.spaces), moved.copies, moved.oldest, moved.newest)

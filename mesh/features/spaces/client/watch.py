@@ -16,7 +16,7 @@ from mesh.patterns import check_pattern, matches
 
 if TYPE_CHECKING:
     from mesh.client.reading import ContentReader
-    from mesh.features.spaces.client.map import Entry
+    from mesh.features.spaces.client.entry import Entry
     from mesh.features.spaces.client.spacing import Spacing
 
 PUT, REMOVED, EXPIRED, GAP = "put", "removed", "expired", "gap"

@@ -19,6 +19,7 @@ from mesh.wire.codec import pack, reader
 
 MAP, COUNTER, LOCK = "map", "counter", "lock"
 KINDS = (MAP, COUNTER, LOCK)
+WITHOUT_VALUES = (LOCK,)  # kinds of spaces that begin anew without loss
 OPERATIONS: Mapping[str, tuple[Kind, ...]] = {
     MAP: (Kind.PUT, Kind.PUT_IF, Kind.REMOVE),
     COUNTER: (Kind.ADD, Kind.PUT_IF, Kind.REMOVE),
@@ -93,3 +94,14 @@ def check_space_key(key: str) -> str:
         what = f"The key {shown(key)} has {len(key.encode())} bytes; the limit is {LONGEST_SPACE_KEY}."
         raise BadKey(what, hint="Use a shorter key.")
     return key
+
+
+def is_without_values(space: str) -> bool:
+    """Return whether a space begins anew without loss."""
+    return space.partition("/")[0] in WITHOUT_VALUES
+
+
+def move_command(space: str) -> str:
+    """Return the begin of the command that moves a space."""
+    kind, _, name = space.partition("/")
+    return f"mesh {kind} move {name if kind == MAP else f'--group {name}'}"

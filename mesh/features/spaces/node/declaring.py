@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mesh.errors import LocalError
-from mesh.features.spaces.model.definition import MAP, Definition, check_space
+from mesh.features.spaces.model.definition import MAP, Definition, check_space, move_command
 from mesh.features.spaces.model.space import Limits
 from mesh.features.spaces.node.claiming import Claimed, Claiming
 from mesh.features.spaces.node.forcing import Forcing
@@ -91,7 +91,7 @@ class Declaring(Component):
         assert known is not None, "it was just created"
         if ask.home not in ("", known.node):
             what = f"{ask.space} exists with home={known.node!r}."
-            hint = f"Move it:  mesh map move {ask.space.partition('/')[2]} --to {ask.home}"
+            hint = f"Move it:  {move_command(ask.space)} --to {ask.home}"
             asked.fail(LocalError(what, hint=hint, code="SPACE_EXISTS"))
             return
         try:

@@ -1,7 +1,8 @@
 """Forced moves: a space whose home is lost begins anew at this node, with copies of all reachable nodes."""
 
 # Law: the copies are on disk before the claim. Each gets a version of the new generation, and no outcome of
-#      before is known, so nothing of before counts.
+#      before is known, so nothing of before counts. Locks begin without copies: the new home knows no lease,
+#      so it grants nothing while one of before may run (lock_homes.py).
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from mesh.errors import LocalError, MeshError
 from mesh.features.spaces.model.batch import FORCED
-from mesh.features.spaces.model.definition import Definition, check_space
+from mesh.features.spaces.model.definition import Definition, check_space, is_without_values
 from mesh.features.spaces.model.space import Head, Value, size_of
 from mesh.features.spaces.node.claiming import Claimed, Claiming
 from mesh.features.spaces.node.copies import Copies, Copy
@@ -100,7 +101,10 @@ class Forcing(Component):
             else:
                 then(report)
 
-        self._gather(ask.space, on_found)
+        if is_without_values(ask.space):
+            on_found(Found())
+        else:
+            self._gather(ask.space, on_found)
 
     # --- copies -----------------------------------------------------------------------------------------
 
@@ -140,11 +144,15 @@ class Forcing(Component):
     def _begin(self, ask: AskSpaceMove, known: Definition, found: Found, then: Claimed) -> None:
         """Store the copies, and claim the next generation."""
         me, space, values = self._context.me, ask.space, found.values()
+        voters = self._claiming.voters(space, me.uuid)
+        wanted = replace(known, home=me.uuid, node=me.name, voters=voters, version=0)
+        if is_without_values(space):
+            self._claiming.claim(space, wanted, then, stopped=bool(ask.stopped))
+            return
         mark = FORCED | int.from_bytes(self._context.ids(4))
         size = sum(size_of(key, value) for key, value in values.items())
         head = Head(known.generation, mark, len(values), size)
-        voters = self._claiming.voters(space, me.uuid)
-        wanted = replace(known, home=me.uuid, node=me.name, voters=voters, version=head.version)
+        wanted = replace(wanted, version=head.version)
 
         def landed(error: MeshError | None) -> None:
             if error is not None:

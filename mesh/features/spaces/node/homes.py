@@ -20,7 +20,7 @@ from mesh.features.spaces.model.batch import (
     is_forced,
     with_generation,
 )
-from mesh.features.spaces.model.definition import Definition
+from mesh.features.spaces.model.definition import Definition, is_without_values, move_command
 from mesh.features.spaces.model.space import Head, Limits, Value
 from mesh.features.spaces.model.votes import is_live
 from mesh.features.spaces.node import rows
@@ -96,7 +96,9 @@ class Homes(Component):
             self._holdings.clear(home.name)
         elif head.version != known.version:
             what = f"{self._context.me.name} does not have the values of {home.name} that it was given."
-            hint = "Restore the store of this node, or move the map: mesh map move --force --accept-loss"
+            loss = "" if is_without_values(home.name) else " --accept-loss"
+            command = f"{move_command(home.name)} --to {self._context.me.name} --force{loss}"
+            hint = f"Restore the store of this node, or begin without them:  {command}"
             raise LocalError(what, hint=hint, code="NO_VALUES")
         elif is_forced(known.version):
             begin_with_copies(home.state, known.generation)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mesh.features.spaces.model.definition import Definition
+from mesh.features.spaces.model.definition import WITHOUT_VALUES, Definition
 from mesh.features.spaces.node.claiming import Claiming
 from mesh.features.spaces.node.spaces import Spaces
 from mesh.features.spaces.node.voting import Voting
@@ -15,7 +15,7 @@ from mesh.flow.leash import SILENCE
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.node_context import NodeContext
 
-KINDS = ("lock",)  # spaces that begin anew without loss
+KINDS = WITHOUT_VALUES
 TURN = 2.0  # s between the claims of two voters
 
 

@@ -46,6 +46,14 @@ def test_the_holder_of_a_lock_is_shown_with_those_that_wait(given: Given, capsys
     assert capsys.readouterr().err == "mesh: no client holds the lock nightly; its home is b.\n"
 
 
+def test_locks_of_a_lost_home_are_moved_without_counting_copies(given: Given, capsys: Capture) -> None:
+    client = given(call={"spaces": []})
+    assert main(["lock", "move", "--group", "g", "--to", "b", "--force", "--stopped", "a"]) == 0
+    wanted = {"space": "lock/g", "to": "b", "force": True, "stopped": "a", "accept_loss": True}
+    assert client.asked == [("call", ("space_move",), wanted)]
+    assert "the home of the locks of group g is b" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_running_node_shows_its_locks_and_explains_them() -> None:
     with running("a") as a, running("b", beside=a) as b:
@@ -65,3 +73,5 @@ def test_a_running_node_shows_its_locks_and_explains_them() -> None:
             with pytest.raises(mesh.BadArgument, match="cancel=True cannot end"), m.lock("l", cancel=True):
                 pass
         assert "the lock is free" in at(a, "why", "lock", "nightly").stdout
+        assert at(b, "lock", "move", "--to", "b").returncode == 0
+        assert at(a, "lock", "who", "nightly").stderr.endswith("its home is b.\n")

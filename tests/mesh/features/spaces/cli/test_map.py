@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from mesh.cli.main import main
-from mesh.features.spaces.client.map import Entry
+from mesh.features.spaces.client.entry import Entry
+from mesh.features.spaces.client.space import MoveReport
 from mesh.features.spaces.client.watch import Change
 from tests.mesh.cli.fake import Given
 from tests.mesh.running import RunningNode, running
@@ -57,7 +58,7 @@ def test_changes_are_printed_one_by_one(given: Given, capsys: Capture) -> None:
 
 
 def test_a_map_is_removed_and_moved_only_by_clear_words(given: Given, capsys: Capture) -> None:
-    given(map=fake_map(drop=None, move=None, declare="stork"))
+    given(map=fake_map(drop=None, move=MoveReport(True), declare="stork"))
     assert main(["map", "rm", "m"]) == 2 and "Name a KEY, or use --all" in capsys.readouterr().err
     assert main(["map", "rm", "m", "k", "--all"]) == 2
     assert main(["map", "rm", "m", "--all"]) == 0
@@ -77,11 +78,14 @@ def test_a_counter_is_removed_or_its_group_with_all_counters(given: Given, capsy
 
 
 def test_a_forced_move_first_counts_the_copies(given: Given, capsys: Capture) -> None:
-    told = {"spaces": [], "copies": 2, "oldest": 90.0, "newest": 12.0}
-    given(call=told)
+    given(
+        map=fake_map(move=MoveReport(False, 2, 90.0, 12.0)), counter=fake_map(move=MoveReport(True, 1, 5, 5))
+    )
     assert main(["map", "move", "m", "--to", "stork", "--force", "--stopped", "heron"]) == 1
     assert "stork begins with 2 copies, 12 to 90 s old" in (err := capsys.readouterr().err)
     assert "add --accept-loss" in err
+    assert main(["counter", "move", "--to", "stork", "--force", "--accept-loss"]) == 0
+    assert "the home of the counters of group default is stork" in capsys.readouterr().err
 
 
 def at(node: RunningNode, *line: str) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mesh.errors import BadKey, BadName, LocalError
-from mesh.features.spaces.model.definition import Definition, check_space, check_space_key, packed, unpacked
+from mesh.features.spaces.model.definition import (
+    Definition,
+    check_space,
+    check_space_key,
+    move_command,
+    packed,
+    unpacked,
+)
 
 
 def definition(home: int, generation: int = 1) -> Definition:
@@ -41,3 +48,9 @@ def test_a_key_has_at_most_512_bytes() -> None:
     for key in ("é" * 257, "", "a\nb"):
         with pytest.raises(BadKey):
             check_space_key(key)
+
+
+def test_the_command_that_moves_a_space_names_it() -> None:
+    assert move_command("map/a/b") == "mesh map move a/b"
+    assert move_command("counter/g") == "mesh counter move --group g"
+    assert move_command("lock/g") == "mesh lock move --group g"

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from mesh.errors import LocalError
+from mesh.errors import BadArgument, LocalError
+from mesh.features.spaces.client.space import MoveReport
+from mesh.features.spaces.node.lock_rows import MAX_LEASE
 from mesh.flow.leash import SILENCE
 from tests.mesh.features.spaces.players import NODES, Players, play
 
 
-async def forced(it: Players, client: Any, to: str, **said: Any) -> Any:
-    return await it.outcome(client.call("space_move", space="map/m", to=to, force=True, **said))
+async def forced(it: Players, client: Any, to: str, **said: Any) -> MoveReport:
+    report: MoveReport = await it.outcome(client.map("m").move(to, force=True, **said))
+    return report
+
+
+SPACE = "lock/elections"
 
 
 def test_a_lost_map_begins_with_copies_whose_versions_are_new() -> None:
@@ -31,8 +37,9 @@ def test_a_lost_map_begins_with_copies_whose_versions_are_new() -> None:
             it.m.kill("heron")
             await it.m.pass_time(SILENCE + 1)
             told = await forced(it, joe, "stork")
-            assert (told["copies"], told["spaces"]) == (2, []) and told["oldest"] >= told["newest"] > SILENCE
-            assert (await forced(it, joe, "stork", accept_loss=True))["spaces"][0]["home"] == "stork"
+            assert (told.copies, told.moved) == (2, False) and told.oldest >= told.newest > SILENCE
+            assert (await forced(it, joe, "stork", accept_loss=True)).moved
+            assert it.parts("ibis").spaces.find("map/m").node == "stork"  # type: ignore[union-attr]
             found = await it.outcome(joe.map("m").items())
             assert [(e.key, e.value, e.stale) for e in found] == [("a", 3, False), ("b", 2, False)]
             assert min(e.version for e in found) > old
@@ -79,6 +86,8 @@ def test_a_map_without_voters_is_moved_only_if_its_home_is_stated_to_be_stopped(
         async with it.m.connect("heron") as joe, it.m.connect("stork") as ann:
             await it.outcome(joe.map("m").put("a", 1))
             await it.outcome(ann.map("m").get("a"))
+            with pytest.raises(BadArgument):
+                await ann.map("m").move("stork", accept_loss=True)
             with pytest.raises(LocalError) as unsaid:
                 await forced(it, ann, "stork", accept_loss=True)
             assert unsaid.value.code == "NOT_STOPPED" and "--stopped heron" in unsaid.value.hint + str(
@@ -90,11 +99,34 @@ def test_a_map_without_voters_is_moved_only_if_its_home_is_stated_to_be_stopped(
             it.m.kill("heron")
             await it.m.pass_time(12)
             told = await forced(it, ann, "stork", stopped="heron", accept_loss=True)
-            assert told["copies"] == 1 and told["spaces"][0]["home"] == "stork"
+            assert told.copies == 1 and told.moved
             assert await it.outcome(ann.map("m").put("a", 2)) > 0
             it.m.start("heron")
             await it.m.joined()
             entry = await it.outcome(joe.map("m").get("a"))
             assert entry is not None and entry.value == 2
+
+    play(scenario, ("heron", "stork"))
+
+
+def test_locks_of_a_lost_home_are_granted_only_after_the_leases_of_before() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("stork", client="joe") as joe, it.m.connect("stork") as ann:
+            async with it.m.connect("heron") as far:
+                await it.outcome(far.elect("leader", "heron:80").__aenter__())
+                lock = await it.outcome(joe.elect("other", "stork:80", lease=60).__aenter__())
+                watch = ann.watch_leader("other")
+                await it.outcome(anext(watch))
+            it.m.kill("heron")
+            await it.m.pass_time(12)
+            ask = ann.call(
+                "space_move", space=SPACE, to="stork", force=True, stopped="heron", accept_loss=True
+            )
+            told = await it.outcome(ask)
+            begun = it.m.time
+            assert told["copies"] == 0 and told["spaces"][0]["home"] == "stork"
+            again = await it.outcome(ann.elect("leader", "stork:81", lease=10, wait=200).__aenter__(), 250)
+            assert it.m.time - begun >= MAX_LEASE and again.token > lock.token
+            await it.outcome(again.__aexit__(None, None, None))
 
     play(scenario, ("heron", "stork"))
