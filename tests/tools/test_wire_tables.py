@@ -1,11 +1,15 @@
 """The generated parts of docs/wire.md and docs/wire-vectors.json are up to date."""
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mesh.wire import limits
 from mesh.wire.commands import Hello
+from tools.wire_parts.codes import PLACES
 from tools.wire_parts.reading import constants, description, fields, meanings, sentence
 from tools.wire_tables import BEGIN, DOCS, main
 
@@ -35,6 +39,53 @@ def test_a_file_that_differs_is_found_and_written_anew(
 def test_what_stands_before_the_marks_stays() -> None:
     page = (DOCS / "wire.md").read_text(encoding="utf-8")
     assert len(page.partition(BEGIN)[0].encode()) <= 20_000
+
+
+CODE = re.compile(r"[A-Z]{3,}|[A-Z]{2,}(_[A-Z]+)+")
+# Codes that no peer receives: errors of a start or of the configuration.
+NOT_SENT = {"BAD_REDISTRIBUTION", "STORE_MISPLACED"}
+
+
+def codes_in(source: str) -> Iterator[str]:
+    """Yield the codes in a module: values of `code=`, and returned constants."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Return) or (isinstance(node, ast.keyword) and node.arg == "code"):
+            yield from filter(CODE.fullmatch, texts_of(node.value))
+
+
+def texts_of(value: ast.AST | None) -> Iterator[str]:
+    """Yield the constant texts that an expression may have as its value."""
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        yield value.value
+    elif isinstance(value, ast.IfExp):
+        yield from (*texts_of(value.body), *texts_of(value.orelse))
+    elif isinstance(value, ast.BoolOp):
+        for each in value.values:
+            yield from texts_of(each)
+
+
+def test_codes_are_found_in_errors_and_in_returned_constants() -> None:
+    source = """
+def f(a):
+    if a:
+        raise LocalError("Text.", code="ONE_CODE" if a > 1 else "OTHER")
+    return a == "NO_CODE" or reason("NO_CODE")
+
+def g(a):
+    return "FOURTH" if a else ""
+"""
+    assert set(codes_in(source)) == {"ONE_CODE", "OTHER", "FOURTH"}
+
+
+def test_each_code_with_which_a_node_refuses_is_in_the_table() -> None:
+    root = DOCS.parent / "mesh"
+    kernel, features = (root / "kernel").rglob("*.py"), (root / "features").glob("*/*/**/*.py")
+    modules = [*kernel, *(path for path in features if {"node", "model"} & set(path.parts))]
+    found = {code: path for path in modules for code in codes_in(path.read_text(encoding="utf-8"))}
+    assert {"MAP_FULL", "LOCK_HELD", "NO_SPACE"} <= found.keys()
+    listed = {code for codes in PLACES.values() for code in codes}
+    assert not {code: path for code, path in found.items() if code not in listed | NOT_SENT}
+    assert found.keys() >= NOT_SENT
 
 
 class Shape(Hello, frozen=True, tag=98):

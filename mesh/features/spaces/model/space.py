@@ -178,7 +178,7 @@ class Outcomes:
         """
         if count in self.rows:
             return self.rows[count]
-        return Outcome("STALE_WRITE") if count < self.low else None
+        return Outcome(code="STALE_WRITE") if count < self.low else None
 
     def record(self, count: int, low: int, outcome: Outcome) -> None:
         """Remember an outcome, and forget those below `low`, which the client knows."""
