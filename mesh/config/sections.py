@@ -57,6 +57,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_content: Annotated[int, Meta(ge=1, le=64 * MIB)] = MIB  # bytes of one message's content
     transaction_bytes: Annotated[int, Meta(ge=1, le=64 * MIB)] = 8 * MIB  # of its messages
+    prepared_warning: Annotated[float, Meta(gt=0, le=30 * DAY)] = 3600.0  # s until an event reports one
     window_bytes: Bytes = 4 * MIB  # bytes in flight to a subscriber or from a client
     window_count: Annotated[int, Meta(ge=1, le=1_000_000)] = 1024  # the same in envelopes
     backlog_bytes: Bytes = 64 * MIB  # bytes that wait at this node for one subscriber

@@ -45,6 +45,7 @@ def settings_of(
         me=me, cluster=node.cluster, secret=secret, keyring=keyring, seeds=seeds, seal=seal,
         verify=verify, accept_rollback=accept_rollback,
         max_content=limits.max_content, transaction_bytes=limits.transaction_bytes,
+        prepared_warning=limits.prepared_warning,
         window_bytes=limits.window_bytes, window_count=limits.window_count,
         backlog_bytes=limits.backlog_bytes, topics_bytes=limits.topics_bytes,
         max_connections=max_connections(config), max_key_connections=limits.key_connections,

@@ -64,6 +64,7 @@ class Settings:
     seeds: tuple[str, ...] = ()  # addresses to begin with
     max_content: int = MAX_CONTENT
     transaction_bytes: int = TRANSACTION_BYTES
+    prepared_warning: float = 3600.0  # s until an event reports a prepared transaction
     window_bytes: int = 4 * MIB  # unanswered publishes of a client; items in flight
     window_count: int = 1024
     backlog_bytes: int = 64 * MIB  # waiting here for one subscriber

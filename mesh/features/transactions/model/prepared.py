@@ -21,7 +21,6 @@ from mesh.wire.envelope import Envelope, decode
 
 KEPT = 7 * 24 * 3600 * 10**9  # ns
 MOST_OUTCOMES = 100_000
-WARN_AFTER = 3600 * 10**9  # ns until a prepared transaction is reported
 COMMITTED, REFUSED = "committed", "refused"  # outcomes
 PREPARED_ROW = b"\2"  # first byte of a key in the table `branch`
 SEPARATOR = b"\0"

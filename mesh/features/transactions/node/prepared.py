@@ -19,7 +19,6 @@ from mesh.features.transactions.model.prepared import (
     COMMITTED,
     KEPT,
     REFUSED,
-    WARN_AFTER,
     Decisions,
     Name,
     PreparedRow,
@@ -41,6 +40,8 @@ from mesh.kernel.delivery.joint_acceptance import JointAcceptance
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.names import PUTS, QUEUE
 from mesh.operations import Delete, Op
+from mesh.printable import count
+from mesh.reasons.reason import ago
 from mesh.routing.branches import BRANCH, TransactionKey
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
@@ -276,12 +277,12 @@ class PreparedTransactions(Component):
     # --- time -------------------------------------------------------------------------------------------
 
     def on_second(self) -> None:
-        now = self._context.clock.believed
+        now, warning = self._context.clock.believed, self._context.settings.prepared_warning * 1e9
         for key in self._decisions.expire(now - KEPT):
             self._disks.own.later(DONE, key, Delete(DONE, key))
         for it in self._all.values():
-            if not it.is_warned and now - it.row.since > WARN_AFTER:
+            if not it.is_warned and now - it.row.since > warning:
                 it.is_warned = True
-                name = f"{self._context.me.name}/{it.row.name}"
-                text = f"{name}: prepared for more than an hour, with {it.row.operations:,} operations; "
+                name, age = f"{self._context.me.name}/{it.row.name}", ago((now - it.row.since) / 1e9)
+                text = f"{name}: prepared {age} ago, with {count(it.row.operations, 'operation')}; "
                 self._context.event("transaction", f"{text}decide it: mesh tx ls", level="warning")

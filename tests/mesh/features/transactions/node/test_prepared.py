@@ -229,6 +229,18 @@ def test_an_old_transaction_is_reported_and_its_outcome_forgotten_after_a_week(
     assert (outcomes(a), joe.decide(NAME, "commit")) == ([], "NO_TRANSACTION")
 
 
+def test_the_time_until_an_event_reports_a_prepared_transaction_is_a_setting() -> None:
+    joe = Clerk(SimNetwork().node("a", prepared_warning=60.0), "joe")
+    joe.declare("next")
+    assert joe.prepare("x", [], joe.envelope("next", b"2")) == ""
+    events = joe.node.core.parts.context.events
+    joe.net.run(50.0)
+    assert not [each for each in events.events_after(0)[0] if each.kind == "transaction"]
+    joe.net.run(20.0)
+    (found,) = [each for each in events.events_after(0)[0] if each.kind == "transaction"]
+    assert "a/x: prepared 60.2 s ago, with 1 operation;" in found.text
+
+
 def test_a_drain_names_prepared_transactions_and_does_not_wait_for_them() -> None:
     joe = with_stores()
     net, a = joe.net, joe.node
