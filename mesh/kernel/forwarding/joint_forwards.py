@@ -5,6 +5,8 @@
 # Law 3: earlier messages of the publisher to the same node are stored before them, so that they do not leave
 #   first after a crash.
 # Law 4: the numbers of a refused transaction are given up.
+# Law 5: a prepared transaction reserves room in the outbound buffer, so its commit is not refused for lack
+#   of room.
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ from mesh.wire.envelope import Envelope
 class PlannedForwards:
     """The forwards of one transaction: `add_part`, `hold`, `store`, then `land` or `give_back`."""
 
-    def __init__(self, owner: JointForwards) -> None:
+    def __init__(self, owner: JointForwards, has_room: bool) -> None:
         self._owner = owner
+        self._has_room = has_room
         self._planned: list[tuple[Envelope, Decision]] = []
         self._messages = self._bytes = 0
         self._entries: dict[PendingForward, int] = {}  # value: position in the node's own store; 0: transient
@@ -45,9 +48,15 @@ class PlannedForwards:
         """Plan a forward, without effect, and return the text of its warning. Raises: LocalError."""
         self._messages += envelope.count
         self._bytes += size_of(envelope)
-        self._owner.check_envelope(envelope, self._messages, self._bytes)
+        self._owner.check_envelope(envelope)
+        if not self._has_room:
+            self._owner.check_room(self._messages, self._bytes)
         self._planned.append((envelope, decision))
         return self._owner.warning(decision)
+
+    def reserve(self, sign: int) -> None:
+        """Reserve room for the forwards (`sign` +1), or release it (-1)."""
+        self._owner.reserve(sign * self._messages, sign * self._bytes)
 
     def hold(self) -> None:
         """Add the entries to the outbound buffer."""
@@ -102,23 +111,24 @@ class JointForwards:
         self._context, self._log, self._mapping = context, router.log, mapping
         self._forwarder, self._routing, self._dirty = forwarder, forwarder.routing, dirty
         self._check = EnvelopeCheck(context.me.name).check_envelope
+        self.check_room, self.reserve = self._routing.tailback.check_room, self._routing.tailback.reserve
 
     # --- plan -------------------------------------------------------------------------------------------
 
-    def begin(self) -> PlannedForwards:
-        return PlannedForwards(self)
+    def begin(self, has_room: bool = False) -> PlannedForwards:
+        """Return the forwards of a new transaction, without any yet.
 
-    def check_envelope(self, e: Envelope, messages: int, size: int) -> None:
-        """Check an envelope of a transaction whose forwards so far have `messages` and `size` bytes.
-
-        Raises: LocalError if the envelope would be refused.
+        `has_room` means that room for them was reserved.
         """
+        return PlannedForwards(self, has_room)
+
+    def check_envelope(self, e: Envelope) -> None:
+        """Check an envelope of a transaction. Raises: LocalError if the envelope would be refused."""
         self._check(e)
         known, _ = self._forwarder.onward.split_known(e)
         if known or self._forwarder.has_refused(e):
             what = f"{self._context.me.name} has already answered messages of the transaction."
             raise StaleSequence(what, hint="Begin the transaction again.")
-        self._routing.tailback.check_room(messages, size)
 
     def warning(self, decision: Decision) -> str:
         hops = ", ".join(filter(None, decision.hops)) or "a master"

@@ -68,7 +68,7 @@ class OutboundBuffer:
         self.returns = TransitReturns(context, onward, self.record_final_answer)
         size = self._size = OutboundSize(context, onward)
         self.age, self.depth, self.is_half_full = size.age, size.depth, size.is_half_full
-        self.check_room = size.check_room
+        self.check_room, self.reserve = size.check_room, size.reserve
 
     # --- waiting ----------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from mesh.wire.replies import Depth
 
 # Law 1: entries without a warning count against the limits, but not in the age or the backlog of a node.
 # Law 2: above half of a limit only publishers of this node may add entries.
+# Law 3: room that is reserved for prepared transactions counts against the limits.
 
 
 class OutboundSize:
@@ -19,11 +20,26 @@ class OutboundSize:
     def __init__(self, context: NodeContext, onward: ForwardTable) -> None:
         self._context = context
         self._onward = onward
+        self._reserved_messages = self._reserved_bytes = 0
+
+    def reserve(self, messages: int, size: int) -> None:
+        """Reserve room for messages that are added later, or release it with negative numbers."""
+        self._reserved_messages += messages
+        self._reserved_bytes += size
+        assert self._reserved_messages >= 0 and self._reserved_bytes >= 0
+
+    @property
+    def _messages(self) -> int:
+        return self._onward.messages + self._reserved_messages
+
+    @property
+    def _bytes(self) -> int:
+        return self._onward.bytes + self._reserved_bytes
 
     @property
     def is_full(self) -> bool:
         """Whether the waiting entries exceed a limit."""
-        return self._exceeds(self._onward.messages, self._onward.bytes)
+        return self._exceeds(self._messages, self._bytes)
 
     def _exceeds(self, messages: int, size: int) -> bool:
         s = self._context.settings
@@ -31,7 +47,7 @@ class OutboundSize:
 
     def check_room(self, messages: int, size: int) -> None:
         """Raise TailBackFull if that many more messages or bytes exceed a limit."""
-        messages, size = messages + self._onward.messages, size + self._onward.bytes
+        messages, size = messages + self._messages, size + self._bytes
         if self._exceeds(messages, size):
             raise self._full_error(messages, size)
 
@@ -42,17 +58,17 @@ class OutboundSize:
         forever.
         """
         s, onward = self._context.settings, self._onward
-        if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
+        if 2 * self._messages <= s.tailback_count and 2 * self._bytes <= s.tailback_bytes:
             return False
         away = [line for hop in onward.hops() if hop.startswith(WAY) for line in onward.lines(hop)]
-        messages = onward.messages - sum(line.messages for line in away)
-        size = onward.bytes - sum(line.bytes for line in away)
+        messages = self._messages - sum(line.messages for line in away)
+        size = self._bytes - sum(line.bytes for line in away)
         return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
 
     @property
     def full_error(self) -> TailBackFull:
         """The error for a refused entry, which still counts as waiting."""
-        return self._full_error(self._onward.messages, self._onward.bytes)
+        return self._full_error(self._messages, self._bytes)
 
     def _full_error(self, messages: int, size: int) -> TailBackFull:
         me, s = self._context.me.name, self._context.settings

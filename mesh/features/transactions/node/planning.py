@@ -55,7 +55,7 @@ class Planning:
         """Return the plan of a transaction. Acks free capacity for its puts. Raises: Impossible."""
         settlements = self._plan_settlements(session, settles)
         named = [replace(envelope, sender=session.text) for envelope in envelopes]
-        return self._plan_all(settlements, named, len(settles))
+        return self._plan_all(settlements, named, len(settles), self._forwards.begin())
 
     def plan_decided(
         self, settlements: JointSettlements | None, envelopes: Sequence[Envelope]
@@ -67,30 +67,37 @@ class Planning:
         left, refused = list(envelopes), list[tuple[Envelope, LocalError]]()
         while True:
             try:
-                return self._plan_all(settlements, left, 0), refused
+                return self._plan_all(settlements, left, 0, self._forwards.begin(has_room=True)), refused
             except Impossible as reason:
                 error = reason.error
                 if isinstance(error, StoreFull | QueueFull) or not isinstance(error, LocalError):
                     raise
                 refused.append((left.pop(reason.index), error))
 
-    def plan_reserved(self, envelopes: Sequence[Envelope]) -> list[PlannedEnvelope]:
-        """Return the puts among the envelopes of a restored transaction, whose capacity is reserved."""
-        parts = list[PlannedEnvelope]()
+    def plan_reserved(self, envelopes: Sequence[Envelope]) -> tuple[list[PlannedEnvelope], PlannedForwards]:
+        """Return the puts and forwards of a restored transaction, whose capacity is reserved."""
+        parts, forwards = list[PlannedEnvelope](), self._forwards.begin(has_room=True)
         with self._joint.planning() as plan:
             for envelope in envelopes:
-                if envelope.to.startswith(PUTS):
-                    with suppress(LocalError, StoreFull):
-                        parts.append(plan(envelope, 0))
-        return parts
+                with suppress(LocalError, StoreFull):
+                    for part, stamp, onward in self._routes.split_by_route(envelope):
+                        if onward is not None:
+                            forwards.add_part(part, onward)
+                        elif part.to.startswith(PUTS):
+                            parts.append(plan(part, stamp))
+        return parts, forwards
 
     def _plan_all(
-        self, settlements: JointSettlements | None, envelopes: Sequence[Envelope], before: int
+        self,
+        settlements: JointSettlements | None,
+        envelopes: Sequence[Envelope],
+        before: int,
+        forwards: PlannedForwards,
     ) -> Planned:
         if settlements is not None:
             settlements.expect(-1)
         try:
-            parts, forwards, answers = self._plan_envelopes(envelopes, before)
+            parts, answers = self._plan_envelopes(envelopes, before, forwards)
         finally:
             if settlements is not None:
                 settlements.expect(+1)
@@ -116,9 +123,9 @@ class Planning:
         return planned
 
     def _plan_envelopes(
-        self, envelopes: Sequence[Envelope], before: int
-    ) -> tuple[list[PlannedEnvelope], PlannedForwards, list[EnvelopeOutcome]]:
-        parts, forwards, answers = list[PlannedEnvelope](), self._forwards.begin(), list[EnvelopeOutcome]()
+        self, envelopes: Sequence[Envelope], before: int, forwards: PlannedForwards
+    ) -> tuple[list[PlannedEnvelope], list[EnvelopeOutcome]]:
+        parts, answers = list[PlannedEnvelope](), list[EnvelopeOutcome]()
         with self._joint.planning() as plan:
             for index, envelope in enumerate(envelopes, before):
                 matched, warning = 0, ""
@@ -134,7 +141,7 @@ class Planning:
                     raise Impossible(error, index) from error
                 state = WARNING if warning else "OK"
                 answers.append(EnvelopeOutcome(state, 0 if warning else matched, warning))
-        return parts, forwards, answers
+        return parts, answers
 
     def _check_put(self, envelope: Envelope) -> None:
         joint = self._context.face.joint_settling.get(QUEUE)

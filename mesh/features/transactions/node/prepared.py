@@ -107,7 +107,7 @@ class PreparedTransactions(Component):
                 for each in it.row.settles:
                     self._settle_again(it.settlements, each)
                 it.settlements.hold()
-            it.reserved = self._planning.plan_reserved(self._renumbered(it.row.decoded(), {}))
+            it.reserved, it.forwards = self._planning.plan_reserved(self._renumbered(it.row.decoded(), {}))
             self._keep(it, +1)
 
     @property
@@ -125,11 +125,16 @@ class PreparedTransactions(Component):
                 continue
 
     def _keep(self, it: Prepared, sign: int) -> None:
-        """Reserve the capacity of a transaction, or release it."""
-        self._joint.expect(it.reserved, sign)
+        """Reserve the capacity of a transaction, or release it, and keep its queues."""
+        self._reserve(it, sign)
         for each in it.reserved:
             if (joint := self._settling) is not None and each.envelope.to.startswith(PUTS):
                 joint.keep_queue(each.envelope.to.removeprefix(PUTS), sign)
+
+    def _reserve(self, it: Prepared, sign: int) -> None:
+        self._joint.expect(it.reserved, sign)
+        if it.forwards is not None:
+            it.forwards.reserve(sign)
 
     # --- prepare ----------------------------------------------------------------------------------------
 
@@ -148,7 +153,8 @@ class PreparedTransactions(Component):
     ) -> None:
         """Hold and store a planned transaction, with `ops`, and call `landed` when it is prepared or not."""
         puts = row.puts(key)
-        it = Prepared(key, row, [put.key for put in puts], planned.settlements, planned.parts)
+        places = [put.key for put in puts]
+        it = Prepared(key, row, places, planned.settlements, planned.parts, planned.forwards)
         self._all[it.name] = it
         if it.settlements is not None:
             it.settlements.hold()
@@ -226,7 +232,7 @@ class PreparedTransactions(Component):
         if self._running is not None or not self._queue:
             return
         it = self._running = self._queue.popleft()
-        self._joint.expect(it.reserved, -1)
+        self._reserve(it, -1)
         try:
             envelopes = self._renumbered(it.row.decoded(), self._numbers)
             planned, refused = self._planning.plan_decided(it.settlements, envelopes)
@@ -248,7 +254,7 @@ class PreparedTransactions(Component):
         refused: Sequence[tuple[Envelope, LocalError]],
         error: MeshError | None,
     ) -> None:
-        self._joint.expect(it.reserved, +1)
+        self._reserve(it, +1)
         self._running = None
         if error is None and planned is not None:
             if it.settlements is not None:

@@ -12,6 +12,7 @@ from mesh.errors import LocalError
 from mesh.features.transactions.model.prepared import Name, PreparedRow
 from mesh.kernel.context.seams import JointSettlements
 from mesh.kernel.delivery.joint_acceptance import PlannedEnvelope
+from mesh.kernel.forwarding.joint_forwards import PlannedForwards
 from mesh.names import PUTS
 from mesh.routing.branches import TransactionKey
 
@@ -28,6 +29,7 @@ class Prepared(Struct, eq=False):
     places: list[bytes]  # keys of its rows
     settlements: JointSettlements | None
     reserved: list[PlannedEnvelope] = field(default_factory=list)
+    forwards: PlannedForwards | None = None  # with reserved room
     deciders: list[Decided] = field(default_factory=list)  # a decision is under way, and they wait for it
     is_warned: bool = False
 

@@ -105,3 +105,15 @@ def test_several_messages_have_room_together_or_are_refused() -> None:
     stage.size.check_room(6, 0)
     with pytest.raises(TailBackFull, match="would hold 11 messages"):
         stage.size.check_room(7, 0)
+
+
+def test_law_3_reserved_room_counts_until_it_is_released() -> None:
+    stage = Stage()
+    stage.add(2)
+    stage.size.reserve(4, 0)
+    assert stage.size.is_half_full() and not stage.size.is_full
+    with pytest.raises(TailBackFull, match="would hold 11 messages"):
+        stage.size.check_room(5, 0)
+    stage.size.reserve(-4, 0)
+    stage.size.check_room(8, 0)
+    assert not stage.size.is_half_full()

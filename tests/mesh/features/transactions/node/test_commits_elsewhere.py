@@ -148,6 +148,28 @@ def test_the_outbound_buffer_has_room_for_all_of_it_or_it_is_refused() -> None:
     assert it.joe.code([], it.far(b"x")) == "TAILBACK_FULL"
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_room_in_the_outbound_buffer_is_kept_for_a_prepared_transaction(is_restarted: bool) -> None:
+    it = Desk(tailback_count=3)
+    it.heron.kill()
+    assert it.joe.prepare("x", [], it.far(b"1"), it.far(b"2")) == ""
+    assert it.joe.prepare("y", [], it.far(b"3")) == ""
+    if is_restarted:
+        it.golan.kill()
+        it.golan.restart()
+        it.joe.connect()
+    assert it.joe.code([], it.far(b"x")) == "TAILBACK_FULL"
+    assert it.joe.decide("golan/y", "rollback") == "refused"
+    assert it.joe.code([], it.far(b"4")) == ""
+    assert it.joe.code([], it.far(b"x")) == "TAILBACK_FULL"
+    assert it.joe.decide("golan/x", "commit") == "committed"
+    assert it.golan.metric("tailed_back") == 3
+    it.heron.restart()
+    it.nodes.met()
+    it.net.until(lambda: sorted(it.heard.contents) == [b"1", b"2", b"4"])
+    assert not dead_letters(it.golan)
+
+
 def test_a_message_for_a_client_of_another_node_goes_the_same_way() -> None:
     it = Desk()
     eve = client_of(it.heron, "eve")
