@@ -56,16 +56,28 @@ class HiddenOps(msgspec.Struct, frozen=True, array_like=True):
     rows: tuple[tuple[str, bytes, bytes], ...] = ()
 
 
+class MainRow(msgspec.Struct, frozen=True, array_like=True):
+    """The row of a transaction in the node's own store.
+
+    Attributes:
+        state: `decided`.
+        stores: The other stores that have hidden operations at the decision.
+    """
+
+    state: str = NO_ROW
+    stores: tuple[str, ...] = ()
+
+
 _read_ops = reader(HiddenOps, 2**28)
-_read_state = reader(tuple[str], 64)
+_read_main = reader(MainRow, 2**16)
 
 
 def main_key(key: TransactionKey) -> bytes:
     return MAIN + key[0] + key[1].to_bytes(COUNT)
 
 
-def decision_row(key: TransactionKey) -> Put:
-    return Put(BRANCH, main_key(key), msgspec.msgpack.encode((DECIDED,)))
+def decision_row(key: TransactionKey, stores: Iterable[str] = ()) -> Put:
+    return Put(BRANCH, main_key(key), msgspec.msgpack.encode(MainRow(DECIDED, tuple(stores))))
 
 
 def hidden_rows(key: TransactionKey, ops: HiddenOps) -> list[Put]:
@@ -96,16 +108,16 @@ def hidden_of(rows: Mapping[bytes, bytes], kind: bytes = HIDDEN) -> dict[Transac
     return found
 
 
-def decided(rows: Mapping[bytes, bytes]) -> dict[TransactionKey, str]:
-    """Return the state of each row of the node's own store. Raises: StoreError if one cannot be read."""
-    found: dict[TransactionKey, str] = {}
+def decided(rows: Mapping[bytes, bytes]) -> dict[TransactionKey, MainRow]:
+    """Return the rows of transactions in the node's own store. Raises: StoreError if one cannot be read."""
+    found: dict[TransactionKey, MainRow] = {}
     for key, value in rows.items():
         if key[:1] == MAIN:
             try:
-                (state,) = _read_state(value)
+                row = _read_main(value)
             except RemoteError as error:
                 raise _damaged("The decision", error) from error
-            found[key[1 : 1 + STREAM], int.from_bytes(key[1 + STREAM :])] = state
+            found[key[1 : 1 + STREAM], int.from_bytes(key[1 + STREAM :])] = row
     return found
 
 
@@ -132,7 +144,7 @@ def completions(images: Mapping[str, Image], keeps_undecided: bool = False) -> l
     found: list[Completion] = []
     for key in {**dict.fromkeys(own), **{key: None for each in hidden.values() for key in each}}:
         stores = [store for store, each in hidden.items() if key in each]
-        step = recovery(own.get(key, NO_ROW), bool(stores))
+        step = recovery(own.get(key, MainRow()).state, bool(stores))
         if step in (Recovery.FINISH, Recovery.REMOVE):
             for store in [*(store for store in stores if store), ""]:
                 ops = _completed(images[store], position[store], hidden[store].get(key, ()))
@@ -142,6 +154,16 @@ def completions(images: Mapping[str, Image], keeps_undecided: bool = False) -> l
         elif step is Recovery.DROP and not keeps_undecided:
             found += [Completion(s, [Delete(BRANCH, row) for row in hidden[s][key]]) for s in stores]
     return found
+
+
+def unknown_ends(images: Mapping[str, Image]) -> Iterator[tuple[TransactionKey, str]]:
+    """Yield the decided transactions, each with a store that has no hidden operations any more.
+
+    Either the operations took effect there before the node ended, or the store was rolled back without them.
+    """
+    hidden = {store: hidden_of(image.tables.get(BRANCH, {})) for store, image in images.items()}
+    for key, row in decided(images[""].tables.get(BRANCH, {})).items():
+        yield from ((key, store) for store in row.stores if key not in hidden.get(store, ()))
 
 
 def _completed(image: Image, position: int, keys: Sequence[bytes]) -> list[Op]:

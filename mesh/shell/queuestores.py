@@ -126,7 +126,7 @@ def take_all(
         accept_rollback = False  # accepted once, in `_settle`
     stores = {store: stores[store] for store in ("", *_names(now))}
     images = {store: begin(each, data.boot, accept_rollback) for store, each in stores.items()}
-    if finish_branches(stores, images, accept_rollback):
+    if finish_branches(stores, images, accept_rollback, tell):
         images = {store: begin(each, data.boot) for store, each in stores.items()}
     return Taken({store: each for store, each in stores.items() if store}, images)
 
@@ -153,7 +153,7 @@ def _settle(
 ) -> None:
     """Move the data of queues to the stores that the present settings name."""
     images = {store: begin(each, boot, accept_rollback) for store, each in stores.items()}
-    if finish(stores, images) or finish_branches(stores, images, accept_rollback):
+    if finish(stores, images) or finish_branches(stores, images, accept_rollback, tell):
         images = {store: begin(each, boot) for store, each in stores.items()}
     places = {
         store: Place(each, images[store], (store or config.node.store) != MEMORY)

@@ -60,3 +60,24 @@ def test_operations_of_another_kind_are_left_alone() -> None:
     store = MemoryStore()
     store.commit([Append(1, b"h", b"b"), Put("part", b"k", b"v")])
     assert not finish_branches({"": store}, {"": begin(store, 1)})
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "accepts", "reports"), [(True, True, 1), (True, False, 0), (False, True, 0)]
+)
+def test_operations_that_a_lost_store_may_have_had_are_reported(
+    is_lost: bool, accepts: bool, reports: int
+) -> None:
+    stores = {"": MemoryStore(), "fast": MemoryStore(), "big": MemoryStore()}
+    stores[""].commit([decision_row(KEY, ["fast", "big"])])
+    for name in ("big",) if is_lost else ("fast", "big"):
+        stores[name].commit(hidden_rows(KEY, OPS))
+    told = list[tuple[str, str]]()
+    images = {name: begin(store, 1) for name, store in stores.items()}
+    assert finish_branches(stores, images, accepts, lambda level, text: told.append((level, text)))
+    assert len(told) == reports
+    for level, text in told:
+        assert level == "warning" and "transaction 7 of the stream 73737373" in text and "store fast" in text
+    after = {name: begin(store, 1) for name, store in stores.items()}
+    assert not finish_branches(stores, after, accepts, lambda level, text: told.append((level, text)))
+    assert len(told) == reports

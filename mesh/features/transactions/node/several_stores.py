@@ -203,7 +203,8 @@ class SeveralStores:
             else:
                 self._refuse(branch, error)
 
-        disk.commit([*branch.outcome, *own.hidden, decision_row(branch.key)], stored)
+        others = [store for store, share in branch.shares.items() if store and share.hidden]
+        disk.commit([*branch.outcome, *own.hidden, decision_row(branch.key, others)], stored)
 
     def _finish(self, branch: Branch) -> None:
         """Make the operations durable in each store but the node's own."""
