@@ -104,6 +104,7 @@ REPLY = {
     "MOVED": "The session has moved on to another node.",
     "FORGED_VISIT": "A certificate is not for this session and node, or its signature is wrong.",
     "UNKNOWN_PIN": "The pinned part of the log is no longer known: begin anew.",
+    "UNDER_WAY": "A transaction holds deliveries of the consumer: claim again in a moment.",
     "UNKNOWN_CLAIM": "The claim of a consumer has ended: claim again.",
     "UNKNOWN_RUN": "The messages sent before are no longer known: begin anew.",
     "BAD_ADDRESS": "The TCP address is invalid, or the node keeps too many addresses.",

@@ -64,8 +64,8 @@ class JointSettlements(Protocol):
     def expect(self, sign: int) -> None:
         """Subtract (`sign` -1) or add (+1) the acknowledged messages from what the queues expect."""
 
-    def hold(self) -> None:
-        """Take the deliveries from their consumers."""
+    def hold(self, is_prepared: bool = False) -> None:
+        """Take the deliveries from their consumers, of a prepared transaction for any time."""
 
     def rows(self) -> Mapping[str, list[Put]]:
         """Return the rows that store the held settlements, by store."""

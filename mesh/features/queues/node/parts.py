@@ -41,6 +41,7 @@ class QueueParts(FeatureParts):
         )
         claims = RemoteClaims(context, k.relayed_calls)
         taking = self.taking = ConsumerTable(context, queues, claims, neighbours.peers)
+        held = self.held = HeldDeliveries(context, queues, taking)
         moving = self.moving = Moving(context, neighbours.peers, queues)
         arriving = self.arriving = Arriving(context, queues)
         stocks = self.stocks = Stocks(context, presence, queues, neighbours.peers, moving.can_take)
@@ -56,8 +57,8 @@ class QueueParts(FeatureParts):
             self.durables,
             taking,
             claims,
-            ClaimedDeliveries(context, queues, neighbours.peers, k.relayed_calls),
-            HeldDeliveries(context, queues, taking),
+            ClaimedDeliveries(context, queues, neighbours.peers, k.relayed_calls, held.is_landing),
+            held,
             stocks,
             balancing,
             last_known,

@@ -106,7 +106,7 @@ class PreparedTransactions(Component):
                 it.settlements = joint.restored_settlements(it.token)
                 for each in it.row.settles:
                     self._settle_again(it.settlements, each)
-                it.settlements.hold()
+                it.settlements.hold(is_prepared=True)
             it.reserved, it.forwards = self._planning.plan_reserved(self._renumbered(it.row.decoded(), {}))
             self._keep(it, +1)
 
@@ -157,7 +157,7 @@ class PreparedTransactions(Component):
         it = Prepared(key, row, places, planned.settlements, planned.parts, planned.forwards)
         self._all[it.name] = it
         if it.settlements is not None:
-            it.settlements.hold()
+            it.settlements.hold(is_prepared=True)
         self._keep(it, +1)
 
         def stored(error: MeshError | None) -> None:

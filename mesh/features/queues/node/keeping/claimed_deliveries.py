@@ -5,10 +5,12 @@
 # Law 2: a claim and a settlement are answered when they are on disk.
 # Law 3: a consumer whose node is disconnected, or does not claim again after a login, keeps its messages for
 #   the grace period. A node that asks through others is connected until SILENCE seconds after a question.
+# Law 4: a claim is refused for now while a transaction under way holds deliveries of the consumer. Its node
+#   asks again, so the claim has what the transaction has left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -57,12 +59,19 @@ class ClaimedDeliveries(Component):
     """Component that answers `hold` and `settle` of the nodes where sessions are now."""
 
     def __init__(
-        self, context: NodeContext, queues: Queues, peers: Mapping[bytes, Peer], calls: RelayedCalls
+        self,
+        context: NodeContext,
+        queues: Queues,
+        peers: Mapping[bytes, Peer],
+        calls: RelayedCalls,
+        is_landing: Callable[[bytes], bool],
     ) -> None:
+        """`is_landing` returns whether a transaction under way holds deliveries of a consumer."""
         self._context = context
         self._calls = calls
         self._peers = peers
         self._queues = queues
+        self._is_landing = is_landing
         self._all: dict[bytes, Claimed] = {}  # by the key of the consumer
         self._epoch = 0
 
@@ -85,6 +94,8 @@ class ClaimedDeliveries(Component):
             raise LocalError(f"Invalid ranges: {error}.", code="MALFORMED") from error
         check_certificate(self._context, certificate, node)
         queue, key = self._queues.find(ask.queue), feed_key(certificate.stream, ask.subscription)
+        if ask.held and self._is_landing(key):
+            raise LocalError("A transaction of the session is under way here.", code="UNDER_WAY")
         row = self._row(queue, key, ask) if queue is not None else None
         if queue is None or row is None:
             asked.reply(_refused(ask))

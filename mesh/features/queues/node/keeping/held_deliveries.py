@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mesh.errors import LeaseOver, LocalError, QueueFull
@@ -35,6 +35,19 @@ class HeldDeliveries(Component):
 
     def __init__(self, context: NodeContext, queues: Queues, taking: ConsumerTable) -> None:
         self._context, self._queues, self._taking = context, queues, taking
+        self._under_way: dict[bytes, int] = {}  # transactions by key of a consumer
+
+    def is_landing(self, consumer: bytes) -> bool:
+        """Return whether a transaction under way, which is not prepared, holds deliveries of a consumer."""
+        return consumer in self._under_way
+
+    def count_held(self, consumers: Iterable[bytes], sign: int) -> None:
+        """Count a transaction that holds deliveries of `consumers` (+1), or no longer does (-1)."""
+        for key in consumers:
+            self._under_way[key] = left = self._under_way.get(key, 0) + sign
+            assert left >= 0, "a transaction lands once"
+            if not left:
+                del self._under_way[key]
 
     def joint_settling(self) -> Mapping[str, JointSettling]:
         return {QUEUE: self}
@@ -43,7 +56,7 @@ class HeldDeliveries(Component):
         ours: dict[str, tuple[QueueSink, list[QueueConsumer]]] = {}  # by queue
         for queue, taker in self._taking.consumers_of(session):
             ours.setdefault(queue.name, (queue, []))[1].append(taker)
-        return QueueSettlements(self._context, ours)
+        return QueueSettlements(self._context, ours, self.count_held)
 
     def hold_restored(
         self, transaction: bytes, queue: str, stream: bytes, runs: Sequence[tuple[int, int]]
@@ -57,7 +70,7 @@ class HeldDeliveries(Component):
             holds = queue.rows.settlements.holds.get(queue.name)
             if holds is not None and transaction in holds.takers:
                 ours[queue.name] = queue, [holds.takers[transaction]]
-        return QueueSettlements(self._context, ours)
+        return QueueSettlements(self._context, ours, self.count_held)
 
     def keep_queue(self, name: str, sign: int) -> None:
         self._queues.stores.rows_of(name).settlements.awaited[name] += sign
@@ -73,9 +86,18 @@ class HeldDeliveries(Component):
 class QueueSettlements:
     """The settlements of one transaction: see JointSettlements."""
 
-    def __init__(self, context: NodeContext, ours: dict[str, tuple[QueueSink, list[QueueConsumer]]]) -> None:
-        """Create settlements of deliveries to consumers, which `ours` has by queue."""
-        self._context, self._ours = context, ours
+    def __init__(
+        self,
+        context: NodeContext,
+        ours: dict[str, tuple[QueueSink, list[QueueConsumer]]],
+        count_held: Callable[[Iterable[bytes], int], None],
+    ) -> None:
+        """Create settlements of deliveries to consumers, which `ours` has by queue.
+
+        `count_held` gets the consumers whose deliveries are held (+1), and no longer held (-1).
+        """
+        self._context, self._ours, self._count_held = context, ours, count_held
+        self._consumers: set[bytes] = set()  # while the transaction is under way
         self._indices: dict[str, OutstandingIndex] = {}
         self._planned: dict[QueueSink, list[HeldSettlement]] = {}
         self._acked: dict[QueueSink, list[tuple[QueuedEnvelope, int]]] = {}
@@ -115,7 +137,10 @@ class QueueSettlements:
             messages, size = freed(acked)
             sink.expect(StoredEnvelope(nameless(messages), lacks=size - COST * messages), sign)
 
-    def hold(self) -> None:
+    def hold(self, is_prepared: bool = False) -> None:
+        if not is_prepared:
+            self._consumers = {each.taker.key for planned in self._planned.values() for each in planned}
+            self._count_held(self._consumers, +1)
         for sink, planned in self._planned.items():
             held = HeldSettlements(sink.part, planned)
             held.hold()
@@ -136,13 +161,18 @@ class QueueSettlements:
             sink.count_settled(held.land(now, wall, sink.is_removed))
             sink.write_changed()
             sink.rows.settlements.delete(ops)
-        self._held.clear()
+        self._end()
 
     def give_back(self, to_consumers: bool = True) -> None:
         for sink, held, _ in self._held:
             held.give_back(sink.is_removed, to_consumers)
             sink.schedule()
+        self._end()
+
+    def _end(self) -> None:
         self._held.clear()
+        consumers, self._consumers = self._consumers, set()
+        self._count_held(consumers, -1)
 
 
 def _over(queue: str) -> LeaseOver:
