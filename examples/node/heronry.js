@@ -147,6 +147,12 @@ export class Client extends EventEmitter {
     return this.#transactions.run(work, (...message) => this.#message(...message), timeout);
   }
 
+  /** After IN_DOUBT: resolves with 'committed' or 'refused' for the `tx` that `work` received. Rejects with IN_DOUBT if
+   *  the outcome is not known within `timeout` s. */
+  async outcome(tx, { timeout = 30 } = {}) {
+    return this.#transactions.outcome(tx, timeout);
+  }
+
   /** Erase a topic and its retained value. Resolves with the erased keys. */
   async erase(key, { domain = '' } = {}) {
     await this.#publisher.flush(); // includes earlier messages

@@ -18,6 +18,7 @@ export class Transaction {
   jobs = []; // {job, row, what, delay, operation}
   groups = []; // {domain, flags, to, put, messages, operation}
   order = []; // [group, place] of each message
+  promise = null; // of its outcome, once it is handed over
   #count = 0;
   #bytes = 0;
   #last = new Map(); // domain -> its last group
@@ -135,16 +136,23 @@ export class Transactions {
     const { maxContent, transactionBytes } = this.session;
     const transaction = new Transaction(make, Math.min(maxContent, transactionBytes)); // in one message
     await work(transaction);
-    if (!transaction.jobs.length && !transaction.groups.length) return [];
+    if (!transaction.jobs.length && !transaction.groups.length) return (transaction.promise = Promise.resolve([]));
     let commit = null;
-    let timer;
-    const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(this.#late(commit, timeout)), 1000 * timeout);
-    });
+    const done = (late) => this.#commit(transaction, (it) => (commit = it), late);
+    return within(timeout, () => this.#late(commit, timeout), done);
+  }
+
+  /** Resolves with 'committed' or 'refused' when the outcome of a transaction is known. */
+  async outcome(transaction, timeout) {
+    check(transaction instanceof Transaction, 'BAD_ARGUMENT', 'only a transaction has an outcome');
+    check(transaction.promise, 'CLOSED', 'the transaction was not committed');
+    const late = () => new MeshError('IN_DOUBT', `the outcome is not known after ${timeout} s; ask again later`);
     try {
-      return await Promise.race([late, this.#commit(transaction, (it) => (commit = it), late)]);
-    } finally {
-      clearTimeout(timer);
+      await within(timeout, late, () => transaction.promise);
+      return 'committed';
+    } catch (error) {
+      if (error.code === 'IN_DOUBT') throw error;
+      return 'refused';
     }
   }
 
@@ -173,6 +181,7 @@ export class Transactions {
     }
     const commit = new Commit(this, ++this.#count, transaction);
     commit.node = uuid;
+    transaction.promise = commit.promise;
     this.#open.set(commit.number, commit);
     transaction.jobs.forEach(({ job }) => job.consumer.hold(job));
     this.publisher.commit(commit, transaction.groups);
@@ -265,6 +274,17 @@ export class Transactions {
     this.#open.forEach((commit) => commit.refuse(new MeshError('IN_DOUBT', error.message)));
     this.#open.clear();
     this.#rooms.splice(0).forEach((resolve) => resolve());
+  }
+}
+
+/** Resolve as the promise of `begin(late)`, or reject with `error()` after `timeout` s, as the promise `late` does. */
+async function within(timeout, error, begin) {
+  let timer;
+  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(error()), 1000 * timeout)));
+  try {
+    return await Promise.race([late, begin(late)]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

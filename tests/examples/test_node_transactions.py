@@ -134,6 +134,45 @@ def published(node: FakeNode) -> Envelope:
             return envelopes[0]
 
 
+OUTCOMES = """
+    const [heron, stork] = [await told(), await told()];
+    const mesh = await connect({ node: [heron, stork], name: 'joe' });
+    const code = (error) => say(error.code);
+    await mesh.outcome({}).catch(code);
+    let tx;
+    await mesh.transaction((it) => { tx = it; }).then(say, code);
+    say(await mesh.outcome(tx));
+    await mesh.transaction((it) => { tx = it; it.publish('k', 'v'); }, { timeout: 2 }).catch(code);
+    await mesh.outcome(tx, { timeout: 0.1 }).catch(code);
+    await mesh.outcome(tx).then(say, code);
+    process.exit(0);
+"""
+
+
+@pytest.mark.parametrize("outcome", ["committed", "refused"])
+def test_the_outcome_is_known_after_a_doubt(tmp_path: Path, outcome: str) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        heron, stork = Path(short) / "heron", Path(short) / "stork"
+        js = Program(OUTCOMES, environment(tmp_path))
+        try:
+            js.tell(f"ipc://{heron}")
+            js.tell(f"ipc://{stork}")
+            with closing(FakeNode(heron, speaks=WORDS)) as first:
+                received(first, Commit)
+            assert [js.heard() for _ in range(3)] == ["BAD_ARGUMENT", [], "committed"]
+            with closing(FakeNode(stork, name="stork", speaks=WORDS)) as second:
+                received(second, c.Call)  # attach
+                asked = received(second, c.Call)
+                assert [js.heard(), js.heard()] == ["IN_DOUBT", "IN_DOUBT"]
+                value = {"outcome": outcome, "answers": [["OK", 0, ""]]}
+                refusal = {"code": "MOVED", "text": "too late"} if outcome == "refused" else {}
+                second.say(*write(c.Reply(asked.request, value | refusal)))
+                assert js.heard() == outcome
+            js.end()
+        finally:
+            js.let_go()
+
+
 def test_another_node_is_asked_for_the_outcome_and_later_messages_wait(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         heron, stork = Path(short) / "heron", Path(short) / "stork"
