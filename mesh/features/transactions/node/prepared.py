@@ -10,9 +10,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-
-from msgspec.structs import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from mesh.errors import LocalError, MeshError, StoreError, StoreFull
 from mesh.features.transactions.model.prepared import (
@@ -27,7 +25,15 @@ from mesh.features.transactions.model.prepared import (
     restored,
 )
 from mesh.features.transactions.node.planning import Impossible, Planned, Planning
-from mesh.features.transactions.node.prepared_transaction import Decided, Prepared, check_room, check_xid
+from mesh.features.transactions.node.prepared_transaction import (
+    WAITING,
+    Decided,
+    Prepared,
+    backlog,
+    check_room,
+    check_xid,
+    renumbered,
+)
 from mesh.features.transactions.node.several_stores import SeveralStores
 from mesh.features.transactions.wire import ACK, Settled
 from mesh.flow.outstanding_deliveries import ranges_of
@@ -43,6 +49,7 @@ from mesh.operations import Delete, Op
 from mesh.printable import count
 from mesh.reasons.reason import ago
 from mesh.routing.branches import BRANCH, TransactionKey
+from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
@@ -74,9 +81,15 @@ class PreparedTransactions(Component):
         return iter(self._all.values())
 
     def figures(self) -> dict[str, int | float]:
-        oldest = min((it.row.since for it in self._all.values()), default=0)
-        age = max(0.0, (self._context.clock.believed - oldest) / 1e9) if oldest else 0.0
+        age = self._backlog().oldest or 0.0
         return {"transactions_prepared": len(self._all), "transactions_prepared_age": age}
+
+    def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
+        if self._all or WAITING in names:
+            yield self._backlog()
+
+    def _backlog(self) -> Waiting:
+        return backlog(self._all.values(), self._context.clock.believed)
 
     def remains(self) -> Iterator[Left]:
         if self._all:
@@ -182,7 +195,7 @@ class PreparedTransactions(Component):
 
     def is_known(self, name: str, user: str) -> bool:
         """Return whether the user has prepared a transaction of that name, which may be decided."""
-        return (user, name) in self._all or self._decisions.find((user, name)) != ""
+        return (user, name) in self._all or bool(self._decisions.find((user, name)))
 
     def decide(self, name: str, user: str | None, commits: bool, then: Decided) -> None:
         """Commit a transaction or roll it back, and call `then` with the outcome, or the error.
@@ -192,8 +205,7 @@ class PreparedTransactions(Component):
         if user is None:
             user = next((u for u, n in self._all if n == name), None)
         it = self._all.get((user or "", name)) if user is not None else None
-        known = self._decisions
-        outcome = known.of_name(name) if user is None else known.find((user, name))
+        outcome = self.outcome_of(name) if user is None else self._decisions.find((user, name))
         if it is None:
             what = f"No transaction {name!r} is prepared at {self._context.me.name}."
             hint = "See `mesh tx ls`. Outcomes are kept for 7 days."
@@ -271,14 +283,8 @@ class PreparedTransactions(Component):
         self._commit_next()
 
     def _renumbered(self, envelopes: Sequence[Envelope], numbers: dict[str, int]) -> list[Envelope]:
-        """Return envelopes with the next numbers of this node's stream, of which `numbers` has the last."""
         self._stream = self._stream or self._context.ids(16)
-        found = list[Envelope]()
-        for e in envelopes:
-            first = numbers.get(e.domain, 0) + 1
-            numbers[e.domain] = last = first + e.last - e.first
-            found.append(replace(e, stream=self._stream, first=first, last=last, low=1))
-        return found
+        return renumbered(envelopes, self._stream, numbers)
 
     # --- time -------------------------------------------------------------------------------------------
 

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mesh.errors import LocalError
 from mesh.features.transactions.model.prepared import Name, PreparedRow
@@ -15,7 +16,10 @@ from mesh.kernel.delivery.joint_acceptance import PlannedEnvelope
 from mesh.kernel.forwarding.joint_forwards import PlannedForwards
 from mesh.names import PUTS
 from mesh.routing.branches import TransactionKey
+from mesh.snapshots.waiting import Waiting
+from mesh.wire.envelope import Envelope
 
+WAITING = "transaction/prepared"  # name in the history
 MOST, MOST_OF_USER, MOST_BYTES = 1_000, 100, 64 * 2**20
 
 Decided = Callable[[str | LocalError], None]
@@ -32,6 +36,10 @@ class Prepared(Struct, eq=False):
     forwards: PlannedForwards | None = None  # with reserved room
     deciders: list[Decided] = field(default_factory=list)  # a decision is under way, and they wait for it
     is_warned: bool = False
+    messages: int = 0  # of its envelopes
+
+    def __post_init__(self) -> None:
+        self.messages = sum(envelope.count for envelope in self.row.decoded())
 
     @property
     def name(self) -> Name:
@@ -66,3 +74,20 @@ def check_xid(name: str) -> None:
     if not name or "/" in name or not name.isprintable():
         what = f"{name[:40]!r} is no name for a transaction."
         raise LocalError(what, hint="Use 1 to 64 printable characters without '/'.", code="BAD_NAME")
+
+
+def backlog(prepared: Collection[Prepared], now: int) -> Waiting:
+    """Return the messages of prepared transactions as one backlog, with the age of the oldest one."""
+    messages, size = sum(it.messages for it in prepared), sum(it.row.size for it in prepared)
+    oldest = min((it.row.since for it in prepared), default=now)
+    return Waiting(WAITING, messages, size, max(0.0, (now - oldest) / 1e9))
+
+
+def renumbered(envelopes: Sequence[Envelope], stream: bytes, numbers: dict[str, int]) -> list[Envelope]:
+    """Return envelopes with the next numbers of a stream, of which `numbers` has the last by domain."""
+    found = list[Envelope]()
+    for e in envelopes:
+        first = numbers.get(e.domain, 0) + 1
+        numbers[e.domain] = last = first + e.last - e.first
+        found.append(replace(e, stream=stream, first=first, last=last, low=1))
+    return found

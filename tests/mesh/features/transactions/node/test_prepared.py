@@ -241,6 +241,23 @@ def test_the_time_until_an_event_reports_a_prepared_transaction_is_a_setting() -
     assert "a/x: prepared 60.2 s ago, with 1 operation;" in found.text
 
 
+def test_the_history_has_the_messages_of_prepared_transactions() -> None:
+    joe = with_stores()
+    face = joe.node.core.parts.context.face
+
+    def waiting(*names: str) -> list[tuple[int, int]]:
+        found = [each for each in face.waiting(names) if each.name == "transaction/prepared"]
+        return [(each.messages, round(each.oldest or 0)) for each in found]
+
+    assert (waiting(), waiting("transaction/prepared")) == ([], [(0, 0)])
+    assert joe.prepare("x", [], *some(joe, "x")) == ""
+    joe.net.run(30.0)
+    assert joe.prepare("y", [joe.ack(1)]) == ""
+    assert waiting() == [(2, 30)]
+    restart(joe)
+    assert waiting()[0][0] == 2
+
+
 def test_a_drain_names_prepared_transactions_and_does_not_wait_for_them() -> None:
     joe = with_stores()
     net, a = joe.net, joe.node
