@@ -3,7 +3,8 @@
 # Law 1: after a message has expired in transit, later ones of its publisher and domain go back to the node
 #        that forwarded them. It may send the expired one by another route, which must not be overtaken.
 # Law 2: the node sends them again only if it has received the refusal, and this node is still its next hop.
-#        So a message that returns passes, and so do all after it.
+#        So a message that returns passes. Other messages go back once, until the last that went back returns
+#        or is answered: the node may have sent them before those that went back reached it.
 
 from __future__ import annotations
 
@@ -54,9 +55,13 @@ class TransitHoles:
         if hole is None or first <= hole.last:
             return False
         hole.returned.drop_below(low)
-        is_over = low > hole.last and not hole.returned  # otherwise a returned one has not come again yet
-        if is_over or first in hole.returned or len(hole.returned) >= RETURNED:
+        is_again = first in hole.returned
+        if is_again:
+            hole.returned.drop_below(last + 1)
+        is_over = (is_again or low > hole.last) and not hole.returned
+        if is_over or len(hole.returned) >= RETURNED:
             del self._holes[key]
-            return False
-        hole.returned.add(first, last)
-        return True
+        elif not is_again:
+            hole.returned.add(first, last)
+            return True
+        return False

@@ -11,12 +11,31 @@ def holes_after(last: int) -> TransitHoles:
     return holes
 
 
-def test_later_messages_go_back_until_one_of_them_returns() -> None:
+def test_later_messages_go_back_until_all_of_them_return() -> None:
     holes = holes_after(5)
     assert holes.must_return(KEY, 6, 8, low=1)
     assert holes.must_return(KEY, 9, 9, low=5)
     assert not holes.must_return(KEY, 6, 8, low=1)
+    assert not holes.must_return(KEY, 9, 9, low=1)
+    assert holes.after(KEY) is None
     assert not holes.must_return(KEY, 10, 10, low=1)
+
+
+def test_a_message_that_left_before_others_had_come_back_does_not_overtake_them() -> None:
+    holes = holes_after(5)
+    assert holes.must_return(KEY, 6, 6, low=1)
+    assert holes.must_return(KEY, 7, 8, low=1)
+    assert not holes.must_return(KEY, 6, 6, low=1)
+    assert holes.must_return(KEY, 9, 9, low=1), "7 and 8 have not returned"
+    assert not holes.must_return(KEY, 7, 8, low=1)
+    assert not holes.must_return(KEY, 9, 9, low=1)
+
+
+def test_a_message_passes_that_returns_although_one_before_it_does_not() -> None:
+    holes = holes_after(5)
+    assert holes.must_return(KEY, 6, 6, low=1) and holes.must_return(KEY, 7, 7, low=1)
+    assert not holes.must_return(KEY, 7, 7, low=1)
+    assert holes.after(KEY) is None
 
 
 def test_messages_pass_whose_publisher_has_the_answer_to_the_expired_one() -> None:
