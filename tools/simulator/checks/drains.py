@@ -38,7 +38,7 @@ def ends_or_names(history: History, facts: Facts) -> list[Violation]:
                 rows.clear()
             elif rows and rows[-1].text != e.text:
                 rows[:] = [e]
-            else:
+            elif not rows or e.at > rows[-1].at:  # after a pause, a node answers many questions at once
                 rows.append(e)
             if len(rows) == NAMELESS:
                 found.append(Violation("SE10", f"it stays in step {e.text}, and names nothing", tuple(rows)))

@@ -27,6 +27,7 @@ def test_a_step_that_names_nothing_for_three_answers_is_stuck() -> None:
     assert found(drain(1, "quiet"), drain(2, "clients"), drain(3, "clients")) == []
     [violation] = found(*(drain(at, "clients", "log waits 1 messages b") for at in range(3)))
     assert "names nothing" in violation.what
+    assert found(*(drain(1, "clients") for _ in range(3))) == [], "a node that was paused answers at once"
 
 
 def test_without_faults_a_drain_ends() -> None:
