@@ -75,12 +75,16 @@ class VisitRows:
         if (oldest := self._stays.keep(certificate.stream, None)) is not None:
             self._delete(stay_key(oldest[0]))
 
-    def delete_unused(self, streams: Container[bytes]) -> None:
-        """Delete the last certificates of an earlier process whose sessions, not in `streams`, have ended."""
-        restored, self._restored = self._restored, set()
-        for stream in restored:
-            if stream not in streams:
-                self.delete_visit(stream)
+    def delete_unused(self, streams: Container[bytes]) -> list[bytes]:
+        """Delete the last certificates of an earlier process whose sessions, not in `streams`, have ended.
+
+        Returns the streams of these sessions.
+        """
+        ended = sorted(stream for stream in self._restored if stream not in streams)
+        self._restored.clear()
+        for stream in ended:
+            self.delete_visit(stream)
+        return ended
 
     def delete_visit(self, stream: bytes) -> None:
         self._delete(visit_key(stream))

@@ -108,7 +108,9 @@ class Visiting(Component):
     def on_second(self) -> None:
         if self._context.clock.now > self._unused_at:
             self._unused_at = inf
-            self._rows.delete_unused(self._clients.sessions)
+            for stream in self._rows.delete_unused(self._clients.sessions):
+                if self._context.visits.is_at(stream, self._context.me.uuid):
+                    self._notices.send_close(stream)
 
     # --- the visited node -------------------------------------------------------------------------------
 

@@ -98,6 +98,23 @@ def test_a_node_that_restarts_forgets_a_session_without_subscriptions_that_does_
     assert last_certificates(b) == 1
 
 
+def test_a_session_that_does_not_come_back_to_a_restarted_node_ends_where_it_was_before() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    joe = SimClient(net, a.ipc, "joe", others=[b.ipc]).connected()
+    joe.subscribed("k")
+    net.run(2)
+    a.kill()
+    net.until(lambda: b.metric("visiting_sessions"))
+    for node in (a, b):
+        net.cut(node.name, joe.name)
+    net.run(1)  # its certificate is on disk
+    b.restart()
+    a.start()
+    net.until(lambda: a.metric("sessions_held"))
+    net.until(lambda: joe.stream not in a.core.parts.sessions.by_stream, 300)
+
+
 def last_certificates(node: SimNode) -> int:
     """Return the number of stored certificates that last until their sessions end."""
     return sum(key[:1] == b"v" for key in node.disk.store.load().tables["feed"])
