@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from math import inf
 
 import msgspec
 
@@ -55,9 +56,11 @@ class VisitRows:
         self._disk = disk
         self._stays = Bounded[bytes, None](STAYS)  # streams with a certificate for this node
         self._restored = set[bytes]()  # streams with a last certificate that an earlier process wrote
+        self._due = inf  # time at which those of sessions that did not come back are deleted
 
-    def start(self, beginning: Beginning) -> Iterator[Certificate]:
-        """Yield the stored certificates."""
+    def start(self, beginning: Beginning, due: float) -> Iterator[Certificate]:
+        """Yield the stored certificates. `due` is the time until which their sessions may come back."""
+        self._due = due
         for key, row in beginning.rows("feed").items():
             if key[:1] == b"w":
                 self._stays.keep(key[1:], None)
@@ -75,11 +78,14 @@ class VisitRows:
         if (oldest := self._stays.keep(certificate.stream, None)) is not None:
             self._delete(stay_key(oldest[0]))
 
-    def delete_unused(self, streams: Container[bytes]) -> list[bytes]:
+    def delete_unused(self, now: float, streams: Container[bytes]) -> list[bytes]:
         """Delete the last certificates of an earlier process whose sessions, not in `streams`, have ended.
 
-        Returns the streams of these sessions.
+        Returns the streams of these sessions; none before it is due.
         """
+        if now <= self._due:
+            return []
+        self._due = inf
         ended = sorted(stream for stream in self._restored if stream not in streams)
         self._restored.clear()
         for stream in ended:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from math import inf
 
 from mesh.errors import LocalError, RemoteError
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
@@ -71,7 +70,6 @@ class Visiting(Component):
         self._visits: dict[bytes, Visit] = {}  # by stream
         self._changed: dict[bytes, None] = {}  # streams with masters that have confirmed in this event
         self._rows = VisitRows(disk)
-        self._unused_at = inf  # time at which rows of sessions that did not come back are deleted
         self._notices = VisitNotices(context, neighbours, calls, clients.sessions, resuming.expected)
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -101,16 +99,14 @@ class Visiting(Component):
         return any(peer.node.uuid in visit.former for visit in self._visits.values())
 
     def start(self, beginning: Beginning) -> None:
-        for certificate in self._rows.start(beginning):
+        due = self._context.clock.now + self._context.settings.linger
+        for certificate in self._rows.start(beginning, due):
             self._context.visits.observe(certificate)
-        self._unused_at = self._context.clock.now + self._context.settings.linger
 
     def on_second(self) -> None:
-        if self._context.clock.now > self._unused_at:
-            self._unused_at = inf
-            for stream in self._rows.delete_unused(self._clients.sessions):
-                if self._context.visits.is_at(stream, self._context.me.uuid):
-                    self._notices.send_close(stream)
+        for stream in self._rows.delete_unused(self._context.clock.now, self._clients.sessions):
+            if self._context.visits.is_at(stream, self._context.me.uuid):
+                self._notices.send_close(stream)
 
     # --- the visited node -------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class Table:
     def restarted(self) -> tuple[VisitRows, list[Certificate]]:
         """Return the rows of a new process, and the certificates that it reads."""
         rows = VisitRows(self)  # type: ignore[arg-type]
-        return rows, list(rows.start(Mock(rows=lambda table: self.rows)))
+        return rows, list(rows.start(Mock(rows=lambda table: self.rows), 10.0))
 
 
 def test_both_certificates_of_a_session_are_read_again() -> None:
@@ -50,13 +50,14 @@ def test_restored_certificates_of_sessions_that_do_not_come_back_are_deleted() -
     rows, _ = table.restarted()
     for name in ("joe", "ann", "bob"):
         rows.write_visit(certificate(name))
-    rows.delete_unused(())
+    assert rows.delete_unused(11.0, ()) == []
     rows, restored = table.restarted()
     assert len(restored) == 3, "only those of an earlier process are deleted"
     rows.write_visit(certificate("bob", 2))
-    rows.delete_unused({certificate("ann").stream})
+    assert rows.delete_unused(10.0, ()) == [], "they may still come back"
+    assert rows.delete_unused(11.0, {certificate("ann").stream}) == [certificate("joe").stream]
     assert sorted(each.attach for each in table.restarted()[1]) == [1, 2]
-    rows.delete_unused(())
+    assert rows.delete_unused(12.0, ()) == []
     assert len(table.restarted()[1]) == 2
 
 
