@@ -31,6 +31,7 @@ class Refill:
     id: bytes  # `source` of its envelopes
     hop: bytes = b""  # the former next hop, if this process has used it
     open: dict[int, int] = field(default_factory=dict)  # bytes by position, not yet acknowledged here
+    is_stored: bool = False  # its row is on disk
     is_asking: bool = False
     again_at: float = 0.0
     asked_at: float = 0.0

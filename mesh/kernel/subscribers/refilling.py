@@ -9,7 +9,7 @@
 # Law 2: the master's newer messages of the domain wait, by whichever peer they come, until the refill is
 #        complete. First values wait, too.
 # Law 3: the part stays pinned at the master until the slave's subscribers have acknowledged it. A slave that
-#        restarts meanwhile asks again.
+#        restarts meanwhile asks again: it stores the refill before its first question.
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ class Refilling(Component):
         resumed: dict[bytes, Callable[[StoredEnvelope], None]],
     ) -> None:
         self._context = context
+        self._disk = disk
         self._mapping = mapping
         self._neighbours = neighbours
         self._nodes = nodes
@@ -161,6 +162,10 @@ class Refilling(Component):
         self._resumed[refill.id] = partial(self._on_released, domain, refill)
         if master:
             self._arrivals.gates.close_gate(domain, master)
+        self._disk.commit((), lambda error: self._on_stored(refill))
+
+    def _on_stored(self, refill: Refill) -> None:
+        refill.is_stored = True  # or the disk is full
         self._retry(refill, 0.0)
 
     # --- questions --------------------------------------------------------------------------------------
@@ -179,7 +184,7 @@ class Refilling(Component):
 
     def tick(self) -> None:
         for domain, refill in list(self._refills.items()):
-            if not refill.is_asking and refill.again_at <= self._context.clock.now:
+            if refill.is_stored and not refill.is_asking and refill.again_at <= self._context.clock.now:
                 self._ask(domain, refill)
 
     def on_second(self) -> None:

@@ -86,6 +86,24 @@ def test_42_the_master_keeps_the_missed_messages_over_a_restart_until_they_are_a
     c.net.until(lambda: c["heron"].metric("refill_pins") == c["bilbo"].metric("refilling") == 0)
 
 
+def test_42_law_3_a_slave_that_crashes_before_its_disk_has_the_refill_leaves_no_pin() -> None:
+    c = diamond(adopts_parents=True)
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    joe.subscribed(K, domain="NEWS", rate=0.0)
+    c.net.run(1)
+    c["bilbo"].worker.write_next = lambda: None  # type: ignore[method-assign]  # its disk is slow
+    c.net.cut("bilbo", "frodo")
+    publish(ann, 1, 5)
+    c.net.until(lambda: c["bilbo"].metric("refilling") == 1)
+    c.net.run(5)
+    c["bilbo"].kill()
+    c.net.heal()
+    c["bilbo"].restart()
+    c.net.until(lambda: joe.is_up and way(c["bilbo"]) == ("bilbo", "frodo", "heron"))
+    c.net.run(5)
+    assert c["heron"].metric("refill_pins") == c["bilbo"].metric("refilling") == 0
+
+
 def test_42_first_values_follow_the_missed_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     answer, can_answer = RefillSource._on_refill, list[bool]()
 
