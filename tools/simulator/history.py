@@ -65,6 +65,9 @@ class Event:
 #                state), sub, confirmed, unsub, deliver, gap, retracted (a dirty read), down, erase (request),
 #                erased (answer), read (the result of get() at `to` in the end; text: how)
 #                commit (a transaction; keys: what it settles, route: its messages), commit said (its answer)
+#                op (a call for shared data; first: its number, domain: space, keys: its key, text: word,
+#                stamp: version, value or amount, to: content), op said (text: code, stamp and to: result), op
+#                open (in the end), held (a lock; stamp: token), held over (by the clock of the client)
 #                visit (it is sent to the node at the address `to`), came to (a client that knows several
 #                nodes), released (by its former nodes), open visit (not released in the end), dials (the
 #                address `to`), unserved (in the end)
@@ -81,6 +84,7 @@ class Event:
 #                comes (from another node), no room (text: where a move begins, or comes), again (a message
 #                of another master is kept for durable subscriptions)
 #                outcome (of a transaction, on disk), unfinished (of transactions, in the end)
+#                defined (a space; first: generation, to: home, stamp: version of its values)
 #                has rules (a shared list, by timestamp and hash), goes by (the list is in effect)
 #                thrown out (an open connection, as if it were closed)
 #                sees (a gateway sees the site `to`, its nodes in `keys`; text: its state), saw (the last)

@@ -38,6 +38,7 @@ class Profile:
     drains: float = 0.0  # nodes are drained with their clients
     redirects: float = 0.0  # nodes have few connections for clients
     transactions: float = 0.0  # clients commit transactions
+    spaces: float = 0.0  # clients share maps, counters, tallies and locks
     sites: tuple[int, ...] = ()  # number of sites; () = one mesh only
     abroad: float = 0.0  # sites exchange direct messages and requests
     dice: str = ""  # name for the seeds; "" = `name`
@@ -93,6 +94,8 @@ PROFILES = {
                 rate=1.0, seconds=(30.0, 60.0), most=4, sizes=(2, 3, 3, 4), redirects=1.0),
         Profile("transactions", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "direct"),
                 rate=0.5, seconds=(25.0, 60.0), most=3, sizes=(2, 2, 3), transactions=1.0),
+        Profile("spaces", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "direct"),
+                rate=0.2, seconds=(40.0, 120.0), most=5, sizes=(2, 3, 3, 4, 5), spaces=1.0),
         Profile("sites", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 120.0),
                 sites=(2, 2, 3)),
         Profile("abroad", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 80.0),

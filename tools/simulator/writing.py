@@ -19,6 +19,7 @@ from tools.simulator import (
     rules,
     services,
     sites,
+    spaces,
     transactions,
     visits,
     workload,
@@ -51,7 +52,8 @@ def written(seed: int, profile: Profile) -> Script:
     settings |= Random(f"memory {profile.seeded} {seed}").choice(MEMORY)
     settings |= {"adopts_parents": True} if cast.rules == "tree" else {}
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
-    if profile.durables or profile.drains or profile.redirects:
+    tells_states = any((profile.durables, profile.drains, profile.redirects, profile.spaces))
+    if tells_states:
         late = ()  # a lone start misses new durable subscriptions, and limits are for all clients
     script = Script(
         seed,
@@ -67,7 +69,7 @@ def written(seed: int, profile: Profile) -> Script:
     )
     if profile.parts:
         script = replace(script, own=parts.settings_of(script))
-    if profile.durables or profile.drains or profile.redirects:  # node states report changes after a cut
+    if tells_states:  # node states report changes after a cut
         script = replace(script, tells_states=True)
     if profile.sites:
         cast = sites.with_little_room(cast, Random(f"room {profile.seeded} {seed}"))
@@ -122,6 +124,8 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     sent = sorted(redirects.planned(script, own)) if own.random() < profile.redirects else ()
     own = Random(f"what is committed {profile.seeded} {script.seed}")
     committed = sorted(transactions.planned(script, own)) if own.random() < profile.transactions else ()
+    own = Random(f"what is shared {profile.seeded} {script.seed}")
+    shared = sorted(spaces.planned(script, own)) if own.random() < profile.spaces else ()
     own = Random(f"beside them {profile.seeded} {script.seed}")
     beside = sorted(sites.asides(script, own)) if profile.sites else ()
     own = Random(f"to whom {profile.seeded} {script.seed}")
@@ -143,6 +147,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
         emptied,
         sent,
         committed,
+        shared,
         ruled,
         beside,
         across,

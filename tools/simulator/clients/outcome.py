@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -38,4 +39,15 @@ class Outcome:
             heard(self.result, self.error)
 
     def __await__(self) -> Generator[Any, None, Any]:
-        raise AssertionError("nobody waits in a simulated mesh")
+        """Wait in a program of the simulated mesh."""
+        future = asyncio.get_running_loop().create_future()
+
+        def heard(result: Any, error: BaseException | None) -> None:
+            if not future.done():
+                future.set_result((result, error))
+
+        self.then(heard)
+        result, error = yield from future
+        if error is not None:
+            raise error
+        return result

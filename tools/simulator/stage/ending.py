@@ -13,6 +13,7 @@ from tools.simulator.stage.queues import Queues
 from tools.simulator.stage.scene import Scene
 from tools.simulator.stage.services import Services
 from tools.simulator.stage.sites import Sites
+from tools.simulator.stage.spaces import Spaces
 from tools.simulator.stage.strangers import Strangers
 from tools.simulator.stage.transactions import Transactions
 
@@ -38,10 +39,11 @@ class Ending:
         queues: Queues,
         sites: Sites,
         transactions: Transactions,
+        spaces: Spaces,
     ) -> None:
         self._scene, self._machines, self._strangers, self._company = scene, machines, strangers, company
         self._services, self._queues, self._sites = services, queues, sites
-        self._transactions = transactions
+        self._transactions, self._spaces = transactions, spaces
         self._net, self._nodes, self._clients = scene.net, scene.nodes, scene.clients
         self._cast = scene.script.cast
         self._healed = 0.0
@@ -49,9 +51,12 @@ class Ending:
     def play(self) -> None:
         self._heal()
         self._drain()
+        self._spaces.read_all()
+        self._scene.within(READ, self._spaces.are_through)
         self._queues.end()
         self._sites.end()
         self._transactions.end()
+        self._spaces.end()
         for machine in self._nodes.values():
             machine.observer.end()
         for client in self._clients.values():
@@ -85,6 +90,7 @@ class Ending:
     def _drain(self) -> None:
         self._use_up()
         self._services.hurry()
+        self._spaces.wake()
         self._scene.within(HEALED, self._are_through)
         self._scene.within(DRAIN, self._is_quiet)  # while messages wait, more could be dropped
         self._net.run(max(0.0, self._healed + SETTLED - self._net.now))
@@ -156,7 +162,9 @@ class Ending:
         return not waits and self._queues.are_empty() and self._are_through()
 
     def _are_through(self) -> bool:
-        return all(c.is_through for c in self._clients.values() if not c.is_closed)
+        return self._spaces.are_through() and all(
+            c.is_through for c in self._clients.values() if not c.is_closed
+        )
 
     def _last_words(self, client: Witness) -> None:
         if client.is_closed:

@@ -17,6 +17,7 @@ from tools.simulator.stage.rules import Rules
 from tools.simulator.stage.scene import Scene
 from tools.simulator.stage.services import Services
 from tools.simulator.stage.sites import Sites
+from tools.simulator.stage.spaces import Spaces
 from tools.simulator.stage.strangers import Strangers
 from tools.simulator.stage.transactions import Transactions
 from tools.simulator.stage.visits import Visits
@@ -43,9 +44,10 @@ class Stage:
         disks, wires, rules = Disks(scene, self._machines.start), Wires(scene), Rules(scene)
         visits = Visits(scene, self._machines.kill, self._machines.start)
         drains = Drains(scene, self._machines.start)
+        self._spaces = Spaces(scene, self._machines.kill, self._machines.start)
         parts = (
             self._machines, disks, wires, rules, self._strangers, self._company, self._services,
-            self._queues, self._sites, self._transactions, visits, drains,
+            self._queues, self._sites, self._transactions, self._spaces, visits, drains,
         )  # fmt: skip
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 
@@ -64,7 +66,8 @@ class Stage:
         return self.scene.history
 
     def close(self) -> None:
-        """Remove everything from the real disk."""
+        """Remove everything from the real disk, and end all programs."""
+        self._spaces.close()
         for node in self.nodes.values():
             node.let_go()
         self._strangers.let_go()
@@ -82,7 +85,7 @@ class Stage:
         self.net.run(self.script.seconds)
         parts = (
             self._machines, self._strangers, self._company, self._services, self._queues, self._sites,
-            self._transactions,
+            self._transactions, self._spaces,
         )  # fmt: skip
         Ending(self.scene, *parts).play()
 

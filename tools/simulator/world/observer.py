@@ -32,7 +32,7 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
 from tools.simulator.history import MOVING, Event, History
-from tools.simulator.world import choices, committed, ruled, sessions
+from tools.simulator.world import choices, committed, ruled, sessions, sharing
 from tools.simulator.world.network import Network
 from tools.simulator.world.queueing import QueueWatch
 from tools.simulator.world.volume import Disk
@@ -101,7 +101,7 @@ class Observer(Component):
             self._watch(out.feed)
         ruled.watch(parts, self._tell)
         self.queues = QueueWatch(parts, self._tell)
-        return FeatureParts(self)
+        return FeatureParts(self, sharing.SpaceWatch(self._tell))
 
     def _sends(self, kind: str, e: Envelope, other: str, boot: int) -> None:
         for number in e.number_list(range(e.count)):

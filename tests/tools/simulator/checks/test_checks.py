@@ -10,6 +10,7 @@ from tests.tools.queue_cases import QUEUES
 from tests.tools.rule_cases import RULES
 from tests.tools.service_cases import SERVICES
 from tests.tools.site_cases import SITES
+from tests.tools.space_cases import SPACES
 from tests.tools.transaction_cases import GIVEN_AGAIN, TRANSACTIONS
 from tools.simulator.checks import CHECKS, checked
 from tools.simulator.checks.facts import Facts, moves
@@ -200,6 +201,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     **ABROAD,
     **RULES,
     **TRANSACTIONS,
+    **SPACES,
 }
 
 
