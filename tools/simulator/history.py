@@ -85,6 +85,7 @@ class Event:
 #                of another master is kept for durable subscriptions)
 #                outcome (of a transaction, on disk), unfinished (of transactions, in the end)
 #                defined (a space; first: generation, to: home, stamp: version of its values)
+#                out of bounds (text: which table of spaces)
 #                has rules (a shared list, by timestamp and hash), goes by (the list is in effect)
 #                thrown out (an open connection, as if it were closed)
 #                sees (a gateway sees the site `to`, its nodes in `keys`; text: its state), saw (the last)

@@ -43,7 +43,7 @@ class Program(asyncio.AbstractEventLoop):
         self.run_ready()
 
     def run_ready(self) -> None:
-        """Run what is due, unless the program is paused."""
+        """Run all due work, unless the program is paused."""
         self._is_planned = False
         if self._net.now < self._paused_until:
             self._plan(self._paused_until)

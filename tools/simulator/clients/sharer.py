@@ -90,7 +90,7 @@ class Sharer:
         self.program.end()
 
     def last_words(self) -> None:
-        """Record what has no answer at the end of the run."""
+        """Record the calls without an answer at the end of the run."""
         for number, (space, key, word) in self._open.items():
             self.client.event("op open", domain=space, keys=(key,), first=number, text=word)
 

@@ -8,6 +8,7 @@ from itertools import count, cycle
 from mesh.features.spaces.node.parts import SpaceParts
 from tools.simulator.clients.sharer import Sharer
 from tools.simulator.stage.scene import Scene, Steps
+from tools.simulator.world import sharing
 
 USED = ("put", "put_if", "remove", "get", "add", "value")  # words of calls
 DRIFT = 0.04  # s that the clock of a client gains or loses per second, at most
@@ -103,10 +104,20 @@ class Spaces:
         for sharer in self._sharers.values():
             sharer.program.wake()
 
+    def sample(self) -> None:
+        """Record tables above their limits, and wrong counts."""
+        for node in self._scene.nodes.values():
+            if node.is_up and not node.is_stopped:
+                for text in sharing.out_of_bounds(node.core.parts[SpaceParts]):
+                    self._scene.tell("out of bounds", text, node.name)
+
     def end(self) -> None:
-        """Record what has no answer."""
+        """Record calls without an answer, and unfinished work of nodes."""
         for sharer in self._sharers.values():
             sharer.last_words()
+        for node in self._scene.nodes.values():
+            for text in sharing.unfinished(node.core.parts[SpaceParts]):
+                self._scene.tell("out of bounds", text, node.name)
 
     def close(self) -> None:
         """End all programs, after the end of the history."""

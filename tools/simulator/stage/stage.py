@@ -100,4 +100,5 @@ class Stage:
         self._services.sample()
         self._queues.sample()
         self._sites.sample()
+        self._spaces.sample()
         self.net.after(1.0, self._sample)
