@@ -130,3 +130,33 @@ def test_locks_of_a_lost_home_are_granted_only_after_the_leases_of_before() -> N
             await it.outcome(again.__aexit__(None, None, None))
 
     play(scenario, ("heron", "stork"))
+
+
+@pytest.mark.parametrize("nodes", [NODES, NODES[:2]])
+def test_locks_that_were_moved_by_force_are_not_granted_while_an_old_lease_may_run(
+    nodes: tuple[str, ...],
+) -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("stork") as joe, it.m.connect("stork") as ann:
+            await it.outcome(joe.call("space_declare", space="lock/default", home="heron"))
+            held = ann.lock("nightly", lease=60)
+            await it.outcome(held.__aenter__())
+            it.m.kill("heron")
+            stopped = "heron" if len(nodes) == 2 else ""
+            await it.m.pass_time(SILENCE + 1)
+            told = await it.outcome(
+                joe.call(
+                    "space_move",
+                    space="lock/default",
+                    to="stork",
+                    force=True,
+                    stopped=stopped,
+                    accept_loss=True,
+                )
+            )
+            assert told["spaces"][0]["home"] == "stork"
+            began = it.m.time
+            await it.outcome(joe.lock("nightly", lease=5).__aenter__(), limit=90.0)
+            assert held.lost and it.m.time - began > MAX_LEASE - 1
+
+    play(scenario, nodes)
