@@ -186,9 +186,13 @@ class Homes(Component):
         self._holdings.home(name).is_paused = False
 
     def version(self, name: str, known: Definition) -> int:
-        """Return the version of the values with which this node, the home, would begin a generation."""
+        """Return the version of the values with which a home begins the next generation.
+
+        A home that began without values, and has written nothing, passes that on (lock_homes.py).
+        """
         head = self._holdings.home(name).state.head
-        return head.version if head.generation == known.generation else known.version
+        is_empty = is_without_values(known) and head.count == 0
+        return head.version if head.generation == known.generation and not is_empty else known.version
 
     def _on_defined(self, fact: SpaceDefinedFact) -> None:
         """Refuse writes of a space that has another home now, and forget the values of a removed one."""

@@ -75,7 +75,9 @@ class Moving(Component):
             if error is not None:
                 finished(error)
             else:
-                self._claiming.claim(space, replace(wanted, version=head.version), finished)
+                known = self._spaces.find(space)
+                version = self._homes.version(space, known) if known is not None else head.version
+                self._claiming.claim(space, replace(wanted, version=version), finished)
 
         def paused(head: Head) -> None:
             if to is None:

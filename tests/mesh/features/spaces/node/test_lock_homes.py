@@ -77,3 +77,20 @@ def test_a_lock_is_granted_at_another_home_after_its_home_is_lost() -> None:
             await it.m.joined()
 
     play(scenario)
+
+
+@pytest.mark.parametrize("to", ["ibis", "stork"])
+def test_a_home_without_rows_that_is_moved_at_once_grants_nothing_while_leases_may_run(to: str) -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("ibis") as joe, it.m.connect("stork") as ann:
+            await it.outcome(joe.call("space_declare", space=SPACE, home="heron"))
+            lock = await it.outcome(joe.lock("l", lease=60).__aenter__())
+            it.m.kill("heron")
+            stork = it.parts("stork").spaces
+            await it.until(lambda: stork.find(SPACE).generation > 1)  # type: ignore[union-attr]
+            await it.outcome(ann.call("space_move", space=SPACE, to=to))
+            after = await it.outcome(ann.lock("l", lease=10).__aenter__(), limit=90)
+            assert lock.lost and after.token > lock.token
+            await it.outcome(after.__aexit__(None, None, None))
+
+    play(scenario)
