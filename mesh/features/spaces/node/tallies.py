@@ -50,6 +50,7 @@ class Tallies(Component):
         self._disk = disk
         self._shared = shared
         self._store = b""
+        self._is_stored = False  # whether that number is on disk
         self._own: dict[str, Own] = {}
         self._copies: dict[str, dict[str, Row]] = {}  # tally -> row -> newest shared copy
         self._next = 0.0  # when rows are shared again
@@ -63,7 +64,7 @@ class Tallies(Component):
         kept = beginning.rows(rows.TABLE)
         if self._context.settings.accept_rollback or rows.STORE not in kept:  # Law 2
             return
-        self._store = kept[rows.STORE]
+        self._store, self._is_stored = kept[rows.STORE], True
         own, outcomes = rows.OWN + self._store, rows.OUTCOMES
         for key, content in kept.items():
             try:
@@ -151,15 +152,14 @@ class Tallies(Component):
 
         Raises: LocalError if there is no room for the row.
         """
-        is_new = not self._store
         self._store = self._store or self._context.ids(STORE)
         if tally not in self._own:
             self._share(tally)  # so that there is room for it at every node
         own = self._of(tally)
         own.waiting.append((numbered, answer))
-        self._go_on(tally, own, [rows.put_store(self._store)] if is_new else [])
+        self._go_on(tally, own)
 
-    def _go_on(self, tally: str, own: Own, ops: list[Op]) -> None:
+    def _go_on(self, tally: str, own: Own) -> None:
         if own.is_writing or not own.waiting:
             return
         taken, own.waiting = own.waiting, deque()
@@ -176,15 +176,16 @@ class Tallies(Component):
         def landed(error: MeshError | None) -> None:
             own.is_writing = False
             if error is None:
-                own.row = row
+                self._is_stored, own.row = True, row
                 for stream in (*oldest, *outcomes):
                     own.outcomes.pop(stream, None)
                 own.outcomes.update(outcomes)  # the latest at the end
                 self._changed.add(tally)
             for answer, outcome in answers:
                 answer(outcome if error is None else error)
-            self._go_on(tally, own, [])
+            self._go_on(tally, own)
 
+        ops = list[Op]() if self._is_stored else [rows.put_store(self._store)]
         kept = [rows.put_outcomes(tally, stream, each) for stream, each in outcomes.items()]
         gone = [rows.delete_outcomes(tally, stream) for stream in oldest]
         self._disk.commit([*ops, rows.put_row(tally, self._store, row), *kept, *gone], landed)

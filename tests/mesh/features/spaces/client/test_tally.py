@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from mesh.errors import BadArgument, BadKey, BadName, LocalError
+from mesh.errors import BadArgument, BadKey, BadName, LocalError, StoreFull
+from mesh.kernel.context.disk import Disk
+from mesh.operations import Op, Put
 from tests.mesh.features.spaces.players import NODES, Players, play
 
 
@@ -144,3 +147,33 @@ def test_a_bad_argument_is_refused(call: Any, error: type[Exception]) -> None:
                 await it.outcome(call(joe))
 
     play(scenario, ("heron",))
+
+
+def test_additions_after_a_first_one_that_was_not_stored_outlive_a_kill(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_full = True
+    commit = Disk.commit
+
+    def refusing(self: Disk, ops: Sequence[Op], then: Callable[[Any], None]) -> None:
+        if is_full and any(isinstance(op, Put) and op.key.startswith(b"tally/") for op in ops):
+            commit(self, (), lambda _: then(StoreFull("The disk is full.")))
+        else:
+            commit(self, ops, then)
+
+    monkeypatch.setattr(Disk, "commit", refusing)
+
+    async def scenario(it: Players) -> None:
+        nonlocal is_full
+        async with it.m.connect("heron") as joe:
+            with pytest.raises(LocalError) as full:
+                await it.outcome(joe.tally("clicks").add(1))
+            assert full.value.code == StoreFull.code
+            is_full = False
+            await it.outcome(joe.tally("clicks").add(2))
+            it.m.kill("heron")
+            it.m.start("heron")
+            await it.m.joined()
+            assert await value(it, joe) == (2, [])
+
+    play(scenario)
