@@ -3,6 +3,8 @@
 # Law 1: of a refilled log all newer items wait, by whichever peer they come.
 # Law 2: they follow in the order of the log: each after the refilled envelopes before its place.
 # Law 3: a refilled log has one route: what other peers send comes by its next hop, or with the next refill.
+# Law 4: an item before the place where a refill begins is a repeat, and is not relayed again: all subscribers
+#        here have acknowledged that part of the log, and later subscriptions must not receive it.
 
 from __future__ import annotations
 
@@ -23,9 +25,10 @@ def place_of(stored: StoredEnvelope) -> tuple[int, bool]:
 
 @dataclass(slots=True)
 class RefillGate:
-    """The items of one domain that wait, and calls that follow them."""
+    """The items of one domain that wait for a refill from position `first` on, and calls that follow them."""
 
     master: bytes
+    first: int = 0  # 0: unknown
     waiting: list[StoredEnvelope] = field(default_factory=list)
     calls: list[Callable[[], None]] = field(default_factory=list)
 
@@ -38,13 +41,14 @@ class RefillGate:
 
 @dataclass(frozen=True, slots=True)
 class RefilledRoute:
-    """The next hop of a log that was refilled up to position `end`.
+    """The next hop of a log that was refilled from position `first`, 0 if unknown, to `end`.
 
     `lacks()` returns whether the hop is linked, but does not have all queries of this node yet.
     """
 
     master: bytes
     hop: bytes
+    first: int
     end: int
     lacks: Callable[[], bool]
 
@@ -68,28 +72,35 @@ class RefillGates:
         self.is_used = bool(self._gates or self._routes)
 
     def is_stray(self, stored: StoredEnvelope, named: Callable[[], Collection[str]]) -> bool:
-        """Return whether an item comes by the next hop of a refilled log, too, or with the next refill.
+        """Return whether an item is a repeat, or comes by the next hop of a refilled log or the next refill.
 
         A refill has no transient messages. `named()` returns the domains with routes of their own.
         """
-        domain = stored.envelope.domain
+        domain, position = stored.envelope.domain, stored.position
+        gate = self.gate_of(domain)
+        if gate is not None and gate.master == stored.master and 0 < position < gate.first:
+            return True
         route = self._routes.get(domain) or self._routes.get(ANY_DOMAIN)
         if route is None or stored.master != route.master:
             return False
-        if not stored.position and stored.after <= route.end:
+        if domain not in self._routes and domain in named():
             return False
-        if stored.source == route.hop or (domain not in self._routes and domain in named()):
-            return False
-        return not route.lacks()
+        if stored.source == route.hop:
+            return 0 < position < route.first
+        return (position > 0 or stored.after > route.end) and not route.lacks()
 
     # --- gates ------------------------------------------------------------------------------------------
 
     def gate_of(self, domain: str) -> RefillGate | None:
         return self._gates.get(domain) or self._gates.get(ANY_DOMAIN)
 
-    def close_gate(self, domain: str, master: bytes) -> None:
-        """Let the items of a domain wait. Items that wait already stay."""
-        self._gates.setdefault(domain, RefillGate(master)).master = master
+    def close_gate(self, domain: str, master: bytes, first: int = 0) -> None:
+        """Let the items of a domain wait for a refill that begins at position `first`; 0 means unknown.
+
+        Items that wait already stay.
+        """
+        gate = self._gates.setdefault(domain, RefillGate(master))
+        gate.master, gate.first = master, first
         self.is_used = True
 
     def add_item(self, stored: StoredEnvelope) -> bool:

@@ -132,11 +132,9 @@ class ItemArrivals:
         self._router.relay(stored)
 
     def _is_kept_back(self, peer: Peer, stored: StoredEnvelope) -> bool:
-        """Return whether an item waits for a refill, or is settled because another peer is its route."""
-        if self._waits(stored):
-            return True
+        """Return whether an item waits for a refill, or is settled because it is stray."""
         if not self.gates.is_stray(stored, self._mapping.named_domains) or self._is_named(peer, stored):
-            return False
+            return self._waits(stored)
         self._context.counters.add_count("repeated", stored.envelope.count)
         if stored.position:
             self._settling.settle(peer, stored)

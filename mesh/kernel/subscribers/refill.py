@@ -27,6 +27,7 @@ class Refill:
     ask: AskRefill  # the next question
     parent: bytes
     master: bytes  # b"" until the first reply
+    first: int  # position at which it begins; 0: unknown
     floor: int  # positions up to it have come from the former parent
     id: bytes  # `source` of its envelopes
     hop: bytes = b""  # the former next hop, if this process has used it

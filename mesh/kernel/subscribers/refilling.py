@@ -157,11 +157,11 @@ class Refilling(Component):
         self._count += 1
         ask = AskRefill(slave=self._context.me.uuid, domain=domain, at=at, former=former)
         hop = b"" if row.is_open else row.hop
-        refill = Refill(ask, parent, master, floor, b"refill" + self._count.to_bytes(8), hop)
+        refill = Refill(ask, parent, master, at, floor, b"refill" + self._count.to_bytes(8), hop)
         self._refills[domain] = refill
         self._resumed[refill.id] = partial(self._on_released, domain, refill)
         if master:
-            self._arrivals.gates.close_gate(domain, master)
+            self._arrivals.gates.close_gate(domain, master, at)
         self._disk.commit((), lambda error: self._on_stored(refill))
 
     def _on_stored(self, refill: Refill) -> None:
@@ -264,7 +264,7 @@ class Refilling(Component):
         if refill.is_complete:
             self._arrivals.open_gate(domain)
             lacks = partial(self._lacks_queries, refill.parent)
-            route = RefilledRoute(page.master, refill.parent, page.end, lacks)
+            route = RefilledRoute(page.master, refill.parent, refill.first, page.end, lacks)
             self._arrivals.gates.set_route(domain, route)
         self._retry(refill, 0.0)
 

@@ -21,13 +21,14 @@ HOP = b"h" * 16
 
 def test_of_a_refilled_log_the_items_of_other_peers_are_stray() -> None:
     gates, lacks = RefillGates(), list[bool]()
-    gates.set_route("NEWS", RefilledRoute(MASTER, HOP, 9, lambda: bool(lacks)))
+    gates.set_route("NEWS", RefilledRoute(MASTER, HOP, 3, 9, lambda: bool(lacks)))
     assert gates.is_used and gates.is_stray(item(4), tuple) and gates.is_stray(item(12), tuple)
     assert not gates.is_stray(item(4, source=HOP), tuple)
     assert not gates.is_stray(item(4, master=OTHER), tuple)
     assert not gates.is_stray(item(4, domain="SPORT"), tuple)
     assert gates.is_stray(item(after=10), tuple)
     assert not gates.is_stray(item(after=9), tuple), "no refill has it"
+    assert gates.is_stray(item(2, source=HOP), tuple), "it was acknowledged before the refill"
     lacks.append(True)
     assert not gates.is_stray(item(4), tuple), "the hop may not send it"
     gates.remove_route("NEWS")
@@ -36,7 +37,7 @@ def test_of_a_refilled_log_the_items_of_other_peers_are_stray() -> None:
 
 def test_the_route_of_all_other_domains_is_not_that_of_a_named_one() -> None:
     gates = RefillGates()
-    gates.set_route(ANY_DOMAIN, RefilledRoute(MASTER, HOP, 9, lambda: False))
+    gates.set_route(ANY_DOMAIN, RefilledRoute(MASTER, HOP, 3, 9, lambda: False))
     assert gates.is_stray(item(4), tuple)
     assert not gates.is_stray(item(4), lambda: ("NEWS",))
 
@@ -53,6 +54,15 @@ def test_the_items_of_a_refilled_domain_wait_whichever_peer_sends_them() -> None
     gates.close_gate("NEWS", MASTER)  # for another parent
     gate = gates.remove_gate("NEWS")
     assert gate is not None and len(gate.waiting) == 1, "what waited for the former refill waits on"
+
+
+def test_items_before_the_first_position_of_a_refill_are_stray() -> None:
+    gates = RefillGates()
+    gates.close_gate("NEWS", MASTER, 4)
+    assert gates.is_stray(item(3, source=HOP), tuple)
+    assert not any(gates.is_stray(other, tuple) for other in (item(4), item(after=3), item(3, master=OTHER)))
+    gates.close_gate("NEWS", MASTER)
+    assert not gates.is_stray(item(3), tuple), "the position is unknown"
 
 
 def test_items_follow_in_the_order_of_the_log() -> None:

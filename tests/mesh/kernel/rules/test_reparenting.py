@@ -249,16 +249,23 @@ def test_42_why_topic_names_the_adopted_parent_and_the_route() -> None:
     assert c["a1"].core.parts.mapping.rules == (Rule("root", 1, ("NEWS",)),)
 
 
-def test_42_what_the_former_parent_sends_waits_for_the_refill_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy of a message that waits must not be missing between messages that come by the former parent."""
-    answer, can_answer = RefillSource._on_refill, list[bool]()
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list of codes with which nodes refuse refills as long as it has any."""
+    answer, codes = RefillSource._on_refill, list[str]()
 
     def when_possible(self: RefillSource, asked: Any) -> None:
-        if not can_answer:
-            raise LocalError("There is no route.", code="MASTER_AWAY")
+        if codes:
+            raise LocalError("There is no route.", code=codes[0])
         answer(self, asked)
 
     monkeypatch.setattr(RefillSource, "_on_refill", when_possible)
+    return codes
+
+
+def test_42_what_the_former_parent_sends_waits_for_the_refill_too(refusals: list[str]) -> None:
+    """A copy of a message that waits must not be missing between messages that come by the former parent."""
+    refusals.append("MASTER_AWAY")
     parents = {"root": "", "a": "root", "b": "root", "leaf": "a", "sub": "leaf"}
     c = linked(parents, {"root": ("a", "b"), "leaf": ("a", "b"), "sub": ("leaf",)})
     ann, joe = c.client("root", "ann"), c.client("sub", "joe")
@@ -272,9 +279,47 @@ def test_42_what_the_former_parent_sends_waits_for_the_refill_too(monkeypatch: p
     c.net.heal()
     c.net.run(3)
     assert not heard.got
-    can_answer.append(True)
+    refusals.clear()
     c.net.until(lambda: len(heard.got) == 8)
     assert numbers_of(heard)["ann"] == [*range(1, 9)]
+
+
+def test_42_a_former_parent_passes_no_older_messages_to_a_later_subscription(refusals: list[str]) -> None:
+    """It gets them when it returns, for another slave, in one envelope with messages of an older query."""
+    parents = {"root": "", "a": "root", "b": "a", "leaf": "a", "sub": "leaf"}
+    c = linked(parents, {"root": ("a", "leaf"), "b": ("a",), "leaf": ("a", "root"), "sub": ("leaf",)})
+    ann, joe, max_ = c.client("root", "ann"), c.client("sub", "joe"), c.client("leaf", "max")
+    joe.subscribed("today", domain="NEWS")
+    max_.subscribed("other", domain="NEWS")
+    for key in ("today", "other"):
+        c.client("b", f"eve-{key}").subscribed(key, domain="NEWS")
+    c.net.run(1)
+
+    def publish(number: int) -> None:
+        content = b"ann %d" % number
+        ann.publish("today other", content, content, persistent=True, domain="NEWS")
+
+    c["a"].kill()
+    publish(1)
+    c.net.until(lambda: c["leaf"].metric("adopted_parents") == 1)
+    c.net.until(lambda: c["leaf"].metric("refilling") == 0)
+    publish(2)
+    c.net.run(1)
+    c.net.cut("leaf", "root")
+    heard = joe.subscribed("other", domain="NEWS")
+    max_.subscribed("third", domain="NEWS")  # after a change of its queries, the slave asks the root again
+    publish(3)
+    c.net.until(lambda: way(c["leaf"]) == ())
+    refusals.append("MASTER_AWAY")
+    c.net.heal()
+    c.net.until(lambda: c["leaf"].metric("refilling") == 1)
+    c["a"].restart()
+    c.net.run(5)
+    refusals.clear()
+    c.net.until(lambda: c["leaf"].metric("refilling") == 0)
+    publish(4)
+    c.net.until(lambda: 4 in numbers_of(heard)["ann"])
+    assert numbers_of(heard)["ann"] == [3, 4]
 
 
 @pytest.mark.parametrize("masters", [1, 2])

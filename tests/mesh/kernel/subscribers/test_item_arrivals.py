@@ -232,7 +232,7 @@ def test_of_a_refilled_log_only_the_items_of_the_next_hop_are_relayed() -> None:
     stage = Stage()
     stage.mapping.named_nodes.return_value = frozenset()
     hop = stage.peers["a"].node.uuid
-    stage.arrivals.gates.set_route("", RefilledRoute(MASTER, hop, 4, lambda: False))
+    stage.arrivals.gates.set_route("", RefilledRoute(MASTER, hop, 0, 4, lambda: False))
     assert stage.comes("b", 5) == "settled" and stage.comes("b", 0, 5) == ""
     assert stage.comes("a", 5) == "relayed" and stage.comes("a", 0, 5) == "relayed"
     assert stage.comes("b", 5, master=b"n" * 16) == "relayed"

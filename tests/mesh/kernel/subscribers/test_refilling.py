@@ -135,7 +135,7 @@ def test_a_page_has_only_the_missed_messages_of_its_domain() -> None:
     envelopes = [envelope("a b", domain=domain, persistent=True) for _, domain in pages]
     page = Refilled(master=b"m" * 16, end=9, next=8, positions=[position for position, _ in pages])
     for domain, expected in (("NEWS", [5]), ("*", [7])):
-        refill = Refill(AskRefill(slave=b"s" * 16, domain=domain, at=1), b"p" * 16, b"", 4, b"refill")
+        refill = Refill(AskRefill(slave=b"s" * 16, domain=domain, at=1), b"p" * 16, b"", 1, 4, b"refill")
         assert [each.position for each in refill.take_page(page, envelopes, ("NEWS", "SPORT"))] == expected
         assert (refill.ask.at, refill.ask.end, refill.master) == (8, 9, b"m" * 16)
         assert list(refill.open) == expected and not refill.is_complete
