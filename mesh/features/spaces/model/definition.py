@@ -52,7 +52,7 @@ class Definition(Struct, frozen=True, array_like=True):
         return self.voters or (self.home,)
 
 
-def is_without_values(definition: Definition) -> bool:
+def begins_empty(definition: Definition) -> bool:
     """Return whether the home begins without the values of former generations."""
     return definition.generation > 1 and definition.version == 0
 

@@ -20,7 +20,7 @@ from mesh.features.spaces.model.batch import (
     is_forced,
     with_generation,
 )
-from mesh.features.spaces.model.definition import Definition, is_without_values, move_command
+from mesh.features.spaces.model.definition import Definition, begins_empty, is_without_values, move_command
 from mesh.features.spaces.model.space import Head, Limits, Value
 from mesh.features.spaces.model.votes import is_live
 from mesh.features.spaces.node import rows
@@ -191,7 +191,7 @@ class Homes(Component):
         A home that began without values, and has written nothing, passes that on (lock_homes.py).
         """
         head = self._holdings.home(name).state.head
-        is_empty = is_without_values(known) and head.count == 0
+        is_empty = begins_empty(known) and head.count == 0
         return head.version if head.generation == known.generation and not is_empty else known.version
 
     def _on_defined(self, fact: SpaceDefinedFact) -> None:

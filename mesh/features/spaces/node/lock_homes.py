@@ -12,7 +12,7 @@ from itertools import count
 
 from mesh.errors import LocalError, MeshError
 from mesh.features.spaces.model.batch import Numbered
-from mesh.features.spaces.model.definition import LOCK, Definition, is_without_values
+from mesh.features.spaces.model.definition import LOCK, Definition, begins_empty
 from mesh.features.spaces.model.locks import Answer, Claim, Lock, Locks, Request
 from mesh.features.spaces.model.space import Outcome
 from mesh.features.spaces.node.homes import Homes
@@ -82,7 +82,7 @@ class LockHomes(Component):
         A home that began without the rows of the former one grants nothing while leases of that may run.
         """
         state, now = self._homes.state(space), self._context.clock.now
-        is_unaware = is_without_values(known) and state.head.count == 0
+        is_unaware = begins_empty(known) and state.head.count == 0
         locks = Locks(now + MAX_LEASE if is_unaware else 0.0)
         for name, value in state.values.items():
             locks.restore(name, owner_of(value), value.version, now)
