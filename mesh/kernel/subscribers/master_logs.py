@@ -82,6 +82,9 @@ class MasterLogs:
         for each in gathered.values():
             for at in range(0, len(each.rows), RESUMED):
                 ask = replace(each.head, rows=each.rows[at : at + RESUMED])
+                is_first = not all(row.end for row in ask.rows)
+                if not (is_first and self._calls.is_relayed(each.master)):
+                    ask = replace(ask, subscriptions=None)  # MOVED names them, or an earlier question
                 self._send(each.master, ask, each.receivers[at : at + RESUMED])
 
     def _send(self, master: bytes, ask: AskResume, receivers: list[OnPage]) -> None:

@@ -90,9 +90,9 @@ class Resuming(Component):
         self, stream: bytes, certificate: Certificate, former: Iterable[bytes], expected: Iterable[int]
     ) -> None:
         """Resume the subscriptions `expected` of a session when its client repeats them."""
-        self._arrivals[stream] = Arrival(
-            AskResume(certificate=certificate, former=list(former)), set(expected)
-        )
+        subscriptions = tuple(sorted(expected))
+        head = AskResume(certificate=certificate, former=list(former), subscriptions=subscriptions or None)
+        self._arrivals[stream] = Arrival(head, set(subscriptions))
 
     def leave(self, stream: bytes) -> None:
         """Stop resuming the subscriptions of a session, which left or is complete."""

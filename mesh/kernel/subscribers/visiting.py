@@ -104,6 +104,7 @@ class Visiting(Component):
             self._context.visits.observe(certificate)
 
     def on_second(self) -> None:
+        self._notices.repeat_questions()
         for stream in self._rows.delete_unused(self._context.clock.now, self._clients.sessions):
             if self._context.visits.is_at(stream, self._context.me.uuid):
                 self._notices.send_close(stream)

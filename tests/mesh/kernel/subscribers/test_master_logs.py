@@ -141,3 +141,14 @@ def test_the_log_of_this_node_is_asked_alike() -> None:
     it.end_event()
     ask, node, _ = it.source.resume.call_args.args
     assert (ask, node, it.codes) == (replace(JOE, rows=[row(1), row(2)]), ME, ["MOVED"] * 2)
+
+
+def test_first_questions_to_a_master_behind_a_relay_name_the_open_subscriptions() -> None:
+    it, head = Stage(), replace(JOE, subscriptions=(1, 2))
+    it.ask(1, head=head)
+    assert it.end_event()[-1].subscriptions is None, "MOVED names them to a linked master"
+    it.peer.data, it.nodes.is_named = None, lambda name: False
+    it.nodes.next_hop = lambda name: Mock()
+    for end, expected in ((0, (1, 2)), (9, None)):
+        assert it.logs.ask(HERON, head, replace(row(1), end=end), it.answers.append)
+        assert it.end_event()[-1].subscriptions == expected
