@@ -55,9 +55,9 @@ class MasterLogs:
         peer = self._neighbours.peers.get(master)
         return peer.node.name if peer is not None else master.hex()
 
-    def may_have(self, master: bytes) -> bool:
-        """Return whether the log of a master may have something: false for this node if its log is empty."""
-        return master != self._me or self._source.has_log
+    def must_ask(self, master: bytes) -> bool:
+        """Return whether a master has to be asked: not this node, if its log is empty and not pinned."""
+        return master != self._me or self._source.must_be_asked
 
     def is_reachable(self, master: bytes) -> bool:
         peer = self._neighbours.peers.get(master)

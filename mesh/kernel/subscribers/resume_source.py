@@ -88,6 +88,11 @@ class ResumeSource(Component):
         """True if this node's log may have something for a session that moved."""
         return self._disk.shelf.live > 0
 
+    @property
+    def must_be_asked(self) -> bool:
+        """True if this node's log may have something, or pins of earlier visits that a question ends."""
+        return self.has_log or len(self._pins) > 0
+
     def peer_verbs(self) -> Sequence[Verb]:
         return (self._calls.answer(AskResume, Resumed, self._on_resume),)
 

@@ -1,7 +1,7 @@
 """The visited node's side of a move: resumes the subscriptions of a session from the logs of all masters."""
 
 # Law 1: every master that may owe the session something is asked, now or when it logs in. This node is not
-#        asked while its own log is empty.
+#        asked while its own log is empty and has no pins.
 # Law 2: a master is confirmed when it has pinned its log for all subscriptions of the session.
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Resuming(Component):
         masters = list(dict.fromkeys(first))[:MASTERS]
         for master in [master for master, kept in feed.aside.items() if kept is None]:
             del feed.aside[master]  # another node had released this one
-        for master in filter(self._logs.may_have, masters):
+        for master in filter(self._logs.must_ask, masters):
             row = ResumeRow(number, query, since.get(master, 0))
             self._pulls.add_pull(session, feed, master, arrival.head, row)
         arrival.asked[number] = set(masters)

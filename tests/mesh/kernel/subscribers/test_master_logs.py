@@ -12,6 +12,7 @@ from mesh.errors import LocalError
 from mesh.kernel.routes.peer_calls import PeerReply
 from mesh.kernel.subscribers.master_logs import Answer, MasterLogs, answers_of
 from mesh.kernel.subscribers.relayed_calls import RelayedCalls
+from mesh.kernel.subscribers.resume_source import ResumeSource
 from mesh.wire.calls import AskResume, ResumeRow
 from mesh.wire.commands import Certificate, Query
 from mesh.wire.limits import RESUMED, VISITS
@@ -152,3 +153,16 @@ def test_first_questions_to_a_master_behind_a_relay_name_the_open_subscriptions(
     for end, expected in ((0, (1, 2)), (9, None)):
         assert it.logs.ask(HERON, head, replace(row(1), end=end), it.answers.append)
         assert it.end_event()[-1].subscriptions == expected
+
+
+@pytest.mark.parametrize(("live", "pins", "is_asked"), [(0, 0, False), (1, 0, True), (0, 1, True)])
+def test_this_node_is_asked_for_its_log_or_for_the_end_of_its_pins(
+    live: int, pins: int, is_asked: bool
+) -> None:
+    disk: Any = Mock()
+    disk.shelf.live = live
+    source: Any = Mock(_disk=disk, _pins=[None] * pins)
+    source.has_log = ResumeSource.has_log.fget(source)  # type: ignore[attr-defined]
+    stage = Stage()
+    stage.source.must_be_asked = ResumeSource.must_be_asked.fget(source)  # type: ignore[attr-defined]
+    assert (stage.logs.must_ask(ME), stage.logs.must_ask(HERON)) == (is_asked, True)
