@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mesh.errors import NotAvailable
 
@@ -48,6 +48,17 @@ def dialect_named(name: str) -> Dialect:
         hint = "Use SQLite or PostgreSQL."
         raise NotAvailable(f"Outbox and inbox do not support the database {name!r}.", hint=hint)
     return DIALECTS[name]
+
+
+def pairs_table(dialect: Dialect, pairs: Sequence[tuple[int, int]]) -> tuple[str, list[Any]]:
+    """Return the SQL of a table `v` with `column1` and `column2`, and its values.
+
+    In PostgreSQL these are two arrays, as many single values take longer to plan than to execute.
+    """
+    if dialect is POSTGRESQL:
+        arrays = "unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS v(column1, column2)"
+        return arrays, [[one for one, _ in pairs], [other for _, other in pairs]]
+    return f"(VALUES {', '.join(['(?, ?)'] * len(pairs))}) AS v", [each for pair in pairs for each in pair]
 
 
 def placed(sql: str, placeholder: Callable[[int], str]) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from mesh.features.transactions.database.adapter import Row, drive
+from mesh.features.transactions.database.dialect import pairs_table
 from mesh.features.transactions.database.opening import OpenDatabase
 from mesh.features.transactions.database.schema import check_version
 from mesh.features.transactions.model.outbox_rules import first_number, may_use_stream, next_attach, numbered
@@ -79,11 +80,15 @@ class OutboxTable:
         drive(self._database.adapter.rollback())
 
     def due(self) -> list[int]:
-        """Return the streams that have rows to send."""
+        """Return the streams that have rows to send.
+
+        With EXISTS, PostgreSQL would read all rows.
+        """
         row = "SELECT 1 FROM heronry_outbox o WHERE o.stream = s.stream AND"
         found = self._read(
-            f"SELECT stream FROM heronry_stream s WHERE EXISTS ({row} number IS NOT NULL) "
-            f"OR EXISTS ({row} number IS NULL AND error IS NULL) ORDER BY stream"
+            "SELECT stream FROM heronry_stream s WHERE "
+            f"({row} number IS NOT NULL ORDER BY number LIMIT 1) = 1 OR "
+            f" ({row} number IS NULL AND error IS NULL ORDER BY id LIMIT 1) = 1 ORDER BY stream"
         )
         return [stream for (stream,) in found]
 
@@ -151,11 +156,13 @@ class OutboxTable:
         return Numbered(left_at, len(rows), is_restored)
 
     def _write_numbers(self, numbers: Sequence[tuple[int, int]]) -> None:
-        values = ", ".join(["(CAST(? AS bigint), CAST(? AS bigint))"] * len(numbers))
+        pairs, values = pairs_table(self._database.adapter.dialect, numbers)
+        ids = [id_ for _, id_ in numbers]
+        # Without the range, PostgreSQL reads the whole table.
         self._run(
-            f"UPDATE heronry_outbox SET number = v.column1 FROM (VALUES {values}) AS v "
-            "WHERE heronry_outbox.id = v.column2",
-            *(each for pair in numbers for each in pair),
+            f"UPDATE heronry_outbox SET number = v.column1 FROM {pairs} "
+            "WHERE heronry_outbox.id = v.column2 AND heronry_outbox.id BETWEEN ? AND ?",
+            *(*values, min(ids), max(ids)),
         )
 
     def load(self, stream: int, above: int, most: int) -> list[StoredMessage]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,31 @@ def test_answers_delete_rows_or_take_their_numbers(tables: Tables) -> None:
     assert [row.target for row in one.load(0, 0, 10)] == ["d"]
     one.delete(0, [(0, 2**62)])
     assert one.due() == []  # the dead row is not due
+
+
+def test_a_turn_reads_only_its_rows_however_many_wait(postgres: PostgresServer) -> None:
+    """The number of rows that PostgreSQL reads, in tables whose sizes it does not know."""
+    url = postgres.database()
+    prepared(url)
+    with closing(open_database(url)) as database:
+        one = OutboxTable(database, "one")
+        for _ in range(5):
+            write(database, *["a"] * 1000)
+        assert one.take(0) is not None
+        before = _rows_read(postgres, url)
+        for _ in range(10):
+            assert one.due() == [0]
+            found = one.number_rows(0, 0, 10, runs)
+            assert found is not None and found.rows == 10
+        sql(database, "SELECT pg_stat_force_next_flush()")
+    assert 100 <= _rows_read(postgres, url) - before < 1000
+
+
+def _rows_read(server: PostgresServer, url: str) -> int:
+    table = "FROM pg_stat_user_tables WHERE relname = 'heronry_outbox'"
+    by_index = "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'heronry_outbox'"
+    ((count,),) = server.sql(f"SELECT seq_tup_read + ({by_index}) {table}", url)
+    return int(count)
 
 
 def test_the_session_is_kept_for_the_next_sender(tables: Tables) -> None:
