@@ -17,6 +17,7 @@ from tools.benchmarks.catalog import PARTS, Options
 from tools.benchmarks.growth.following import LIMIT
 from tools.benchmarks.measures import growth
 from tools.benchmarks.mesh.__main__ import main as measure_mesh
+from tools.benchmarks.operations.contestants import chosen_rivals
 from tools.benchmarks.pages import goal_table
 from tools.benchmarks.pages.compare import compared, earlier
 from tools.benchmarks.pages.report import Report, tell
@@ -100,6 +101,8 @@ def arguments() -> Options:
     parser.add_argument("--workers", type=chosen_workers, default="", metavar="NAME,...", help=help)
     help = "measure only cases of queues whose names have all these words, such as '1→1,100 B'"
     parser.add_argument("--flows", type=chosen_cases, default="", metavar="WORD,...", help=help)
+    help = "in transactions and maps, compare only with these, such as postgresql,etcd"
+    parser.add_argument("--rivals", type=chosen_rivals, default="", metavar="NAME,...", help=help)
     help = "measure only curves of growth with one of these words in their names, such as stored,topics"
     parser.add_argument("--curves", type=growth.with_words, default="", metavar="WORD,...", help=help)
     help = "compare with FILE: PART.json of an earlier run, or the folder of such files"

@@ -15,6 +15,7 @@ from tools.benchmarks.measures import (
     herd,
     latency,
     membership,
+    operations,
     parts,
     queues,
     rolling,
@@ -43,6 +44,8 @@ COUNT_A_ROUND = 25  # kills for each round of learning weights
 PEERS_MESSAGES = 5  # factor for --messages, as fast peers are quick
 MESSAGES_A_RELAYED = 10
 IDLE_QUEUES = 1_000
+MESSAGES_AN_OPERATION = 200
+MESSAGES_A_ROW = 10  # of an outbox
 CROWD = 55_000  # connections with garbage
 MASTERS_RATE = 4  # one publisher replaces three, and more
 Advance = Callable[[], None]
@@ -171,6 +174,19 @@ def measure_queues(o: Options, advance: Advance) -> Report:
     return queues.measured(queues_wanted(o), advance)
 
 
+def operations_wanted(part: str, o: Options) -> operations.Wanted:
+    count, rows = o.messages // MESSAGES_AN_OPERATION, o.messages // MESSAGES_A_ROW
+    return operations.Wanted(part, o.rounds, count, o.seconds, rows, o.rivals)
+
+
+def measure_transactions(o: Options, advance: Advance) -> Report:
+    return operations.measured(operations_wanted("transactions", o), advance)
+
+
+def measure_maps(o: Options, advance: Advance) -> Report:
+    return operations.measured(operations_wanted("maps", o), advance)
+
+
 def measure_sites(o: Options, advance: Advance) -> Report:
     return sites.measured(o.rounds, o.messages // MESSAGES_A_RELAYED, advance)
 
@@ -204,6 +220,8 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "services": (measure_services, lambda o: services_wanted(o).steps),
     "queues": (measure_queues, lambda o: queues_wanted(o).steps),
     "parts": (measure_parts, lambda o: parts.steps(min(o.rounds, 5))),
+    "transactions": (measure_transactions, lambda o: operations_wanted("transactions", o).steps),
+    "maps": (measure_maps, lambda o: operations_wanted("maps", o).steps),
     "sites": (measure_sites, lambda o: sites.steps(o.rounds)),
     "depth": (measure_depth, lambda o: depth.steps(min(o.rounds, 5))),
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),

@@ -2,6 +2,7 @@
 
 from tools.benchmarks.growth.curves import EXPERIMENTS
 from tools.benchmarks.pages.goal import Goal
+from tools.benchmarks.pages.operations_goals import OPERATION_GOALS
 from tools.benchmarks.pages.peers_goals import PEER_GOALS
 from tools.benchmarks.pages.queues_goals import QUEUE_GOALS
 from tools.benchmarks.pages.services_goals import SERVICE_GOALS
@@ -129,6 +130,7 @@ GOALS = {
     "weights, in turn, p50": Goal("RoundRobin: a get with a slow master, median", "ms"),
     "weights, weighted, p99": Goal("WeightedRoundRobin: likewise by learnt weights, 99 of 100", "ms"),
     "weights, weighted, p50": Goal("WeightedRoundRobin: likewise by learnt weights, median", "ms"),
+    **OPERATION_GOALS,
     **PEER_GOALS,
     **QUEUE_GOALS,
     **SERVICE_GOALS,

@@ -20,14 +20,15 @@ log.file = false
 """
 
 
-def redis(processes: Processes) -> Server:
-    """Start Redis, which answers after an fsync and does not rewrite its file."""
+def redis(processes: Processes, sync: str = "always") -> Server:
+    """Start Redis, which does not rewrite its file; if `sync` is "always", it answers after an fsync."""
     (port,) = free_ports(1)
-    place = processes.place / "redis"
+    place = processes.place / f"redis-{sync}"
     place.mkdir()
-    options = f"--bind {HOST} --port {port} --dir {place} --appendonly yes --appendfsync always".split()
+    options = f"--bind {HOST} --port {port} --dir {place} --appendonly yes --appendfsync {sync}".split()
     command = [str(BIN / "redis-server"), *options, "--auto-aof-rewrite-percentage", "0", "--save", ""]
-    return Server((listening(processes, "redis", command, port),), f"{HOST}:{port}", f"{HOST}:{port}")
+    name = f"redis-{sync}"
+    return Server((listening(processes, name, command, port),), f"{HOST}:{port}", f"{HOST}:{port}")
 
 
 def rabbit(processes: Processes) -> Server:

@@ -73,17 +73,20 @@ class Sqlite:
         pass
 
 
+def initdb() -> str | None:
+    """Return the path of PostgreSQL's initdb, Debian's newest or the one on the PATH."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda path: float(path.split("/")[4]))
+    return found[-1] if found else shutil.which("initdb")
+
+
 class PostgresCluster:
     """A server of PostgreSQL with its own data, and a socket in its own directory."""
 
     def __init__(self) -> None:
-        found = sorted(
-            glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda path: float(path.split("/")[4])
-        )
-        initdb = found[-1] if found else shutil.which("initdb")
-        if initdb is None:
+        found = initdb()
+        if found is None:
             raise Failed("There is no PostgreSQL here: apt-get install postgresql")
-        self.binaries = Path(initdb).parent
+        self.binaries = Path(found).parent
         self.place = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
         self._as = (
             ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if not os.geteuid() else []
