@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from math import inf
+from typing import NamedTuple
 
 from tools.simulator.checks.facts import restarts, spans, was_between
 from tools.simulator.history import Event, History
 
 BACK = 10.0  # s for which a replaced route is queried
+TAKEOVER = 20.0  # s until a slave has another parent: of a dead one is known after 10, and 10 between changes
 
 
 def backs_of(history: History) -> dict[str, list[float]]:
@@ -43,13 +45,22 @@ def _places(given: Event) -> tuple[list[str], int]:
     return [name for name, _, _ in places], masters[-1] if masters else -1
 
 
+class Outage(NamedTuple):
+    """The time from the end or the pause of a node to its return; `back` is inf if it does not return."""
+
+    who: str
+    begin: float
+    back: float
+
+
 class LateByWay:
     """Transient messages that a master keeps for an unreachable next hop, which are missed until it returns.
 
     The master keeps them until BACK seconds after the node ended; then other nodes are queried instead. A
     subscriber's node that starts meanwhile waits as long. If another process ends before the node returns,
     the number may be lost. Messages of a node that has just returned are reported soon. In a tree of
-    slaves, a former parent may also be cut off from the master.
+    slaves, a former parent may also be cut off from the master, or stand still, and a slave needs TAKEOVER
+    seconds to take another one.
     """
 
     def __init__(self, history: History, is_tree: bool = False) -> None:
@@ -59,10 +70,16 @@ class LateByWay:
         self._starts: dict[str, list[float]] = defaultdict(list)  # a cut of a node that is down ends earlier
         for event in history.of("start"):
             self._starts[event.who].append(event.at)
-        cuts = (
-            (begin, end, fault) for begin, end, fault in spans(history) if fault.text in ("cut", "one way")
-        )
+        faults = spans(history)
+        cuts = ((begin, end, fault) for begin, end, fault in faults if fault.text in ("cut", "one way"))
         self._cuts = [(begin, end, {fault.who, fault.to}) for begin, end, fault in cuts]
+        pauses = (fault for fault in faults if is_tree and fault[2].text == "pause")
+        self._pauses = [self._outage(fault.who, begin, end) for begin, end, fault in pauses]
+        self._outages = [self._outage(who, at) for at, who in self._ends] + self._pauses
+
+    def _outage(self, who: str, begin: float, latest: float = inf) -> Outage:
+        starts = (start for start in self._starts.get(who, ()) if start > begin)
+        return Outage(who, begin, min([latest, *starts]))
 
     def due(self, event: Event, pub: Event, news: list[Event]) -> float:
         """Return when `pub` must be reported as missed after the delivery of `event`; inf: perhaps never."""
@@ -77,13 +94,29 @@ class LateByWay:
             if begin <= event.at <= end and names & ends and not names <= {*came_by}:
                 is_forgotten = any(pub.at < at <= end for at, _ in self._ends)
                 due = max(due, inf if is_forgotten else end + BACK)
-        started = max((at for home in came_by[-1:] for at in self._starts[home] if at <= pub.at), default=0.0)
-        for ended, way in self._ends:
-            back = min((at for at in self._starts.get(way, ()) if at > ended), default=inf)
-            if way not in came_by and ended <= pub.at <= min(back, max(ended, started) + BACK):
+        return max(due, self._due_by_outages(pub, came_by))
+
+    def _due_by_outages(self, pub: Event, came_by: list[str]) -> float:
+        """Return when the nodes that may have `pub`, and were down or paused, must have reported it.
+
+        While a node of the route is paused, its former parent keeps what it has for that node.
+        """
+        due, ready = 0.0, self._ready(pub, came_by)
+        for way, begin, back in self._outages:
+            known = max(begin, ready) + (TAKEOVER if self._is_tree else BACK)
+            if way not in came_by and begin <= max(pub.at, ready) and pub.at <= min(back, known):
                 is_forgotten = any(pub.at < at <= back and who != way for at, who in self._ends)
                 due = max(due, inf if is_forgotten else back + BACK)
         return due
+
+    def _ready(self, pub: Event, came_by: list[str]) -> float:
+        """Return the last start of the subscriber's node, or the end of a pause of a node of the route.
+
+        Both began before `pub` was published.
+        """
+        starts = [at for home in came_by[-1:] for at in self._starts[home] if at <= pub.at]
+        ends = [back for who, begin, back in self._pauses if who in came_by and begin <= pub.at]
+        return max([*starts, *ends], default=0.0)
 
 
 class Missed:

@@ -233,9 +233,9 @@ def _is_silent(
     """
     got = {event.id for event in given if event.kind == "deliver"}
     for event in given:
-        if missed.has_due(event.at) and missed.are_untold(event.at):
-            return True
         missed.told += event.gap
+        if event.kind != "gap" and missed.has_due(event.at) and missed.are_untold(event.at):
+            return True
         line = _line_of(event, facts, roaming) if event.keys else ""
         lane = lanes.get((event.stream, event.domain, line))
         if event.kind == "gap" or "i" in event.flags or "e" in event.flags or lane is None:

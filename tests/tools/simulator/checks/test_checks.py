@@ -15,7 +15,7 @@ from tests.tools.transaction_cases import GIVEN_AGAIN, TRANSACTIONS
 from tools.simulator.checks import CHECKS, checked
 from tools.simulator.checks.facts import Facts, moves
 from tools.simulator.checks.honesty import among_the_honest
-from tools.simulator.checks.late import BACK, LateByWay
+from tools.simulator.checks.late import BACK, TAKEOVER, LateByWay
 from tools.simulator.checks.resources import nothing_left
 from tools.simulator.history import Event, History
 
@@ -465,9 +465,9 @@ def test_what_a_way_brings_too_late_that_is_just_back_is_told_when_it_comes(
     by: str, rules: str, told: float, found: int
 ) -> None:
     later = replace(given(2, at=9), route=("a/0", "d/1", "b/2"))
-    gap = Event(told, "gap", "ann", sub=1, gap=1)
-    sent = (pub(1, at=7, flags=""), pub(2, at=8), ok(1, at=8), ok(2, at=9))
-    events = (SUB, CONFIRMED, said("start", by, 6.0), *sent, later, gap)
+    last = (replace(later, at=told - 1, first=3), Event(told, "gap", "ann", sub=1, gap=1))
+    sent = (pub(1, at=7, flags=""), pub(2, at=8), ok(1, at=8), ok(2, at=9), pub(3, at=9))
+    events = (SUB, CONFIRMED, said("start", by, 6.0), *sent, later, *last)
     facts = replace(PLAIN, rules=rules, masters={"": ("a",)})
     assert len(CHECKS["C1.3"](history(events), facts)) == found
 
@@ -488,8 +488,9 @@ def test_what_a_master_has_for_a_way_that_is_down_is_told_when_that_is_back(
 ) -> None:
     later = replace(given(2, at=19), route=("a/0", "d/1", "b/2"))
     down = (said("start", "c", 0.0), said("crash", "c", 6.0), said("start", "c", 30.0))
-    sent = (pub(1, at=sent_at, flags=""), pub(2, at=18), ok(1, at=18), ok(2, at=19))
-    events = (SUB, CONFIRMED, *down, *also, *sent, later, Event(told, "gap", "ann", sub=1, gap=1))
+    sent = (pub(1, at=sent_at, flags=""), pub(2, at=18), ok(1, at=18), ok(2, at=19), pub(3, at=19))
+    last = (replace(later, at=told - 0.5, first=3), Event(told, "gap", "ann", sub=1, gap=1))
+    events = (SUB, CONFIRMED, *down, *also, *sent, later, *last)
     facts = replace(PLAIN, rules="drawn", masters={"": ("a",)})
     assert len(CHECKS["C1.3"](history(events), facts)) == found
 
@@ -559,3 +560,39 @@ def test_the_gap_of_a_former_parent_is_due_when_that_reaches_the_master(is_tree:
     cut = tuple(Event(at, kind, "heron", text="cut", to="avalon") for at, kind in times)
     late, pub = LateByWay(history(cut), is_tree), Event(4, "pub", "joe")
     assert late.due(Event(10, "deliver", "eve", route=("heron/0", "frodo/1")), pub, [pub]) == due
+
+
+def paused(node: str, begin: float, end: float) -> tuple[Event, Event]:
+    return fault("fault", begin, node), fault("over", end, node)
+
+
+@pytest.mark.parametrize(
+    ("sent_at", "pauses", "due"),
+    [
+        (40, paused("avalon", 35, 90), 90 + BACK),
+        (34, paused("avalon", 35, 90), 70),  # avalon passed it on before
+        (40, paused("frodo", 35, 58), 70),  # the message came by that node
+        (35 + TAKEOVER + 1, paused("avalon", 35, 90), 70),  # the slave had another parent
+        (56, (*paused("avalon", 35, 90), *paused("frodo", 30, 58)), 90 + BACK),  # the slave itself was paused
+        (34, (*paused("avalon", 35, 90), *paused("frodo", 30, 58)), 90 + BACK),  # avalon has it for the slave
+        (40, (*paused("avalon", 35, 90), said("start", "avalon", 85)), 85 + BACK),
+        (40, (*paused("avalon", 35, 90), said("start", "avalon", 95)), 90 + BACK),
+        (40, (*paused("avalon", 35, 90), said("crash", "heron", 75)), inf),  # the master has lost the gap
+    ],
+)
+def test_the_gap_of_a_paused_former_parent_is_due_when_that_runs_again(
+    sent_at: float, pauses: tuple[Event, ...], due: float
+) -> None:
+    events = history(tuple(sorted(pauses, key=lambda event: event.at)))
+    given_at = Event(70, "deliver", "eve", route=("heron/0", "frodo/1"))
+    late, sent = Event(sent_at, "pub", "joe"), LateByWay(events, is_tree=True)
+    assert sent.due(given_at, late, [late]) == due
+    assert LateByWay(events).due(given_at, late, [late]) == 70, "without slaves there is no other parent"
+
+
+@pytest.mark.parametrize(("is_tree", "due"), [(True, 40 + BACK), (False, 29)])
+def test_a_slave_needs_longer_than_other_nodes_until_it_has_another_route(is_tree: bool, due: float) -> None:
+    events = history((said("crash", "avalon", 10), said("start", "avalon", 40)))
+    late = Event(25, "pub", "joe")
+    given_at = Event(29, "deliver", "eve", route=("heron/0", "frodo/1"))
+    assert LateByWay(events, is_tree).due(given_at, late, [late]) == due
