@@ -313,5 +313,7 @@ def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
     refused |= {PARTLY_REFUSED, LOST, NOBODY, LATE, FULL, WAY_LOST, DENIED, CHANGING}
     stores = "".join(file.read_text() for file in (ROOT / "mesh" / "store").glob("*.py"))
     raised |= set(re.findall(r'(?:code=|= )"([A-Z_]{3,})"', stores))
+    models = "".join(file.read_text() for file in (ROOT / "mesh" / "features").glob("*/model/**/*.py"))
+    raised |= set(re.findall(r'"([A-Z_]{3,})"', models))
     assert refused - {"ENDPOINT", "STORE_MISPLACED"} <= said  # only the node itself raises these
     assert said <= refused | raised
