@@ -28,7 +28,8 @@ class ParentRow(msgspec.Struct, frozen=True, array_like=True):
     """The stored master and next hop of a domain, and the position from which a refill counts.
 
     `near` is the last node before the master on the route by `hop`, to which the master owes what this node
-    has not received. `former` is that of an earlier route, b"" if there was none.
+    has not received. `former` is that of an earlier route, b"" if there was none. `number` is that of the
+    refill, while `is_open`.
     """
 
     master: str
@@ -37,6 +38,7 @@ class ParentRow(msgspec.Struct, frozen=True, array_like=True):
     at: int = 0
     is_open: bool = False
     near: bytes = b""
+    number: int = 0
 
 
 read_row = reader(ParentRow, 1024)
@@ -94,11 +96,12 @@ class ParentRows:
         """Return whether the log of a domain must be refilled although its next hop `hop` is the same."""
         return self.rows[domain].is_open or (domain in self.unproven and hop.data is not None)
 
-    def begin_refill(self, domain: str, parent: bytes, master: bytes) -> tuple[bytes, int, int]:
-        """Store that a refill by `parent` begins, and return where.
+    def begin_refill(self, domain: str, parent: bytes, master: bytes, number: int) -> tuple[ParentRow, int]:
+        """Store that a refill by `parent` begins, and return its row and where the former next hop ended.
 
-        These are the last node before the master on the former route, the first position, and the last one
-        that the former next hop has sent; a position of 0 is unknown.
+        The row has the last node before the master on the former route, and the first position. The former
+        next hop has sent all up to the other one. A position of 0 is unknown. A refill that begins again
+        keeps its number.
         """
         row, first, floor = self.rows[domain], 0, 0
         former = row.former
@@ -108,8 +111,10 @@ class ParentRows:
             former = row.near or row.hop
             first, floor = self.progress(row.hop, master)
         self.unproven.discard(domain)
-        self.store_row(domain, ParentRow(row.master, parent, former, first, is_open=True))
-        return former, first, floor
+        number = (row.number or number) if row.is_open else number
+        begun = ParentRow(row.master, parent, former, first, is_open=True, number=number)
+        self.store_row(domain, begun)
+        return begun, floor
 
     def review(self, me: bytes, master_of: Callable[[str], str], own: dict[str, Distance]) -> None:
         """Store the present routes and positions where they differ."""

@@ -3,6 +3,7 @@
 # Law 1: the master pins the part, before it answers, until all subscribers behind the slave have it, or for
 #        KEPT seconds after the last question.
 # Law 2: a parent that is not the master asks the next hop of its own route, and selects what its slave wants.
+# Law 3: a pin belongs to the slave and its number, which only nodes on the slave's routes know.
 
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ PINS = 10_000
 PAGE = ENVELOPES_A_MESSAGE  # envelopes of one read, and of one reply
 READS = 16  # reads for one reply without a match
 PREFIX = b"s"  # of the keys of pins, in the table of feeds
+DOMAIN_AT = 25  # in a key, after the prefix, the slave's id and the number
 
 Refill = IncomingCall[AskRefill]
 
@@ -57,6 +59,11 @@ class RefillPin:
     first: int
     last: int
     used: float  # time of the last question
+
+
+def pin_key(slave: bytes, number: int, domain: str) -> bytes:
+    """Return the key of the pin for a refill of a slave."""
+    return PREFIX + slave + number.to_bytes(8) + domain.encode()
 
 
 class RefillSource(Component):
@@ -102,7 +109,7 @@ class RefillSource(Component):
 
     def _on_refill(self, asked: Refill) -> None:
         ask, me = asked.ask, self._context.me
-        pin = self._pins.get(PREFIX + ask.slave + ask.domain.encode())
+        pin = self._pins.get(pin_key(ask.slave, ask.number, ask.domain))
         if pin is not None and pin.last == ask.end:  # also if the rules name another master now
             self._continue(asked)
             return
@@ -164,7 +171,7 @@ class RefillSource(Component):
     def _begin(self, asked: Refill) -> None:
         """Pin the log from the slave's position to the last one, and return the first page."""
         ask, shelf = asked.ask, self._disk.shelf
-        key, last = PREFIX + ask.slave + ask.domain.encode(), shelf.next_position - 1
+        key, last = pin_key(ask.slave, ask.number, ask.domain), shelf.next_position - 1
         owed = self._first_owed(asked.who.exchange.feed, ask.former, last)
         first = ask.at or min([owed, *self._pinned_from(ask.domain)])
         if first > last or not shelf.live:
@@ -198,12 +205,12 @@ class RefillSource(Component):
     def _pinned_from(self, domain: str) -> Iterator[int]:
         """Yield the first positions that other slaves of a domain may have to pass on to theirs."""
         for key, pin in self._pins.items():
-            if key[17:] == domain.encode():
+            if key[DOMAIN_AT:] == domain.encode():
                 yield pin.first
 
     def _continue(self, asked: Refill) -> None:
         ask = asked.ask
-        key = PREFIX + ask.slave + ask.domain.encode()
+        key = pin_key(ask.slave, ask.number, ask.domain)
         pin = self._pins.get(key)
         is_known = pin is not None and pin.last == ask.end
         if ask.done >= ask.end:  # there is no pin if nothing was missed

@@ -47,6 +47,7 @@ AGAIN, SOON = 1.0, 0.1  # s until a failed question is repeated, until the next 
 WITHIN = 10.0  # s for a page
 AHEAD = 4 * MIB  # bytes that may wait for subscribers before the next page
 TOUCH = 600.0  # s between two questions that keep a pin
+SECRET = 7  # bytes of the number of a refill
 
 
 class Refilling(Component):
@@ -153,9 +154,11 @@ class Refilling(Component):
             self._resumed.pop(before.id, None)
         self._arrivals.gates.remove_route(domain)
         master = self._parents.uuid_of(self.master_of(domain))
-        former, at, floor = self._parents.begin_refill(domain, parent, master)
+        secret = int.from_bytes(self._context.ids(SECRET))
+        begun, floor = self._parents.begin_refill(domain, parent, master, secret)
         self._count += 1
-        ask = AskRefill(slave=self._context.me.uuid, domain=domain, at=at, former=former)
+        me, at, number = self._context.me.uuid, begun.at, begun.number
+        ask = AskRefill(slave=me, number=number, domain=domain, at=at, former=begun.former)
         hop = b"" if row.is_open else row.hop
         refill = Refill(ask, parent, master, at, floor, b"refill" + self._count.to_bytes(8), hop)
         self._refills[domain] = refill

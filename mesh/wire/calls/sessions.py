@@ -104,6 +104,8 @@ class AskRefill(Carried, frozen=True, kw_only=True):
 
     Attributes:
         slave: Id of the slave.
+        number: Secret of the slave for this refill, at most 2^56 - 1. Nodes that do not know it can neither
+            read nor end the pin.
         domain: Domain whose route changed; `*`: all that no rule names.
         at: Position at which the page begins. 0: where the master owes messages to `former`.
         end: Last position, from the reply to the first question. 0: this is the first question.
@@ -113,6 +115,7 @@ class AskRefill(Carried, frozen=True, kw_only=True):
 
     verb = "refill"
     slave: Uuid
+    number: Annotated[int, Meta(ge=0, lt=2**56)] = 0
     domain: Annotated[str, Meta(max_length=256)] = ""
     at: int = 0
     end: int = 0

@@ -93,10 +93,12 @@ def test_the_refill_after_a_restart_begins_at_the_stored_position() -> None:
     slave.review()
     assert slave.on_disk.at == 8
     assert slave.rows.is_due("NEWS", LINKED) and not slave.rows.is_due("NEWS", UNLINKED)
-    assert slave.rows.begin_refill("NEWS", SAM, HERON) == (FRODO, 8, 0)
-    assert slave.on_disk.is_open and slave.on_disk.at == 8
+    begun = ParentRow("heron", SAM, FRODO, 8, is_open=True, number=77)
+    assert slave.rows.begin_refill("NEWS", SAM, HERON, 77) == (begun, 0)
+    assert slave.on_disk == begun
     slave.restart()
     assert slave.rows.is_due("NEWS", UNLINKED), "it is not complete"
+    assert slave.rows.begin_refill("NEWS", SAM, HERON, 78) == (begun, 0), "the master knows its number"
 
 
 def peer_of(uuid: bytes, confirmed: int) -> Any:
@@ -129,8 +131,9 @@ def test_another_next_hop_has_missed_nothing() -> None:
 def test_a_refill_by_another_hop_begins_behind_what_the_former_one_has_sent() -> None:
     slave = Slave(ParentRow("heron", FRODO))
     slave.sends(FRODO, 9, 7)
-    assert slave.rows.begin_refill("NEWS", SAM, HERON) == (FRODO, 8, 9)
-    assert slave.on_disk == ParentRow("heron", SAM, FRODO, 8, is_open=True)
+    begun = ParentRow("heron", SAM, FRODO, 8, is_open=True, number=77)
+    assert slave.rows.begin_refill("NEWS", SAM, HERON, 77) == (begun, 9)
+    assert slave.on_disk == begun
 
 
 def test_the_row_has_the_last_node_before_the_master() -> None:
