@@ -44,6 +44,7 @@ class Holds:
         self._over: set[tuple[str, int]] = set()  # processes that ended
         self._ever: dict[tuple[str, int, Id], str] = {}  # all deliveries: by session, number, message; node
         self._leases: dict[Holder, float] = {}  # lease in s of current consumers
+        self._begun: dict[Holder, float] = {}  # when they began; their leases count from then
         self._expected: dict[Holder, float] = {}  # former consumers, and when they must be back
         self._back: set[Holder] = set()  # former consumers that were back in time
         self._commits: dict[Transaction, list[Id]] = {}  # what each transaction settles
@@ -84,6 +85,7 @@ class Holds:
             self._back.add(holder)
         self._of = {name: hold for name, hold in self._of.items() if hold.holder != holder}
         self._leases.pop(holder, None)
+        self._begun[holder] = at
         if not is_end:
             self._leases[holder] = lease
 
@@ -114,8 +116,10 @@ class Holds:
             is_sure = e.at < self._unsure.since(name) and name not in self._anew
             if hold is not None and hold.until > e.at and is_sure and hold.holder[1:] != holder[1:]:
                 self.found.append(Violation("Q3", f"{hold.holder[1]} has it, too", (hold.since, e)))
-            lasts = self._leases[holder] * 0.98 if part in ("", holder[0]) else GRACE
-            self._of[name] = Hold(holder, e, e.at + lasts - SLACK, part or holder[0])
+            until = e.at + GRACE
+            if part in ("", holder[0]):
+                until = self._begun[holder] + self._leases[holder] * 0.98
+            self._of[name] = Hold(holder, e, until - SLACK, part or holder[0])
 
     def _ends(self, e: Event) -> None:
         hold = self._of.get(e.id)

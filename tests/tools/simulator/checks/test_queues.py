@@ -6,6 +6,7 @@ import pytest
 
 from tests.tools.queue_cases import (
     ACKED,
+    ANN,
     BEGAN,
     BOB,
     CRASH,
@@ -60,6 +61,14 @@ def test_after_a_crash_who_took_before_may_be_believed_to_have_what_another_had(
 @pytest.mark.parametrize(("lease", "at", "found"), [(0, 60.0, 1), (4000, 60.0, 0), (4000, 6.0, 1)])
 def test_what_somebody_has_for_a_time_is_anybodys_after_it(lease: int, at: float, found: int) -> None:
     assert broken("Q3", put(), takes(lease=lease), takes(BOB), gives(), gives(to=BOB, at=at)) == found
+
+
+@pytest.mark.parametrize(("at", "found"), [(8.5, 1), (9.1, 0)])
+def test_the_lease_of_a_consumer_that_came_again_counts_from_then_not_from_its_answer(
+    at: float, found: int
+) -> None:
+    again = (takes(at=5.0, lease=4000), opened(ANN, at=5.5))
+    assert broken("Q3", put(), takes(), takes(BOB), gives(), *again, gives(to=BOB, at=at)) == found
 
 
 @pytest.mark.parametrize(("kind", "at", "found"), [("away", 6.0, 1), ("away", 10.0, 0), ("closed", 6.0, 0)])
