@@ -6,9 +6,11 @@ messages over the ordinary link. The newer ones wait in `Feed.aside` until the r
 
 # Law 1: of each master, all resumed messages precede the newer ones.
 # Law 2: a position up to the end is delivered by the resumed part only.
+# Law 3: a transient message that waits precedes the resumed messages that its master accepted after it.
 
 from __future__ import annotations
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 
 
@@ -31,6 +33,20 @@ def drop_up_to(feed: Feed, master: bytes, end: int) -> None:
 def is_resumed(position: int, end: int) -> bool:
     """Return whether the resumed part, up to `end`, has this position. A transient message has position 0."""
     return 0 < position <= end
+
+
+def take_older(feed: Feed, master: bytes, position: int) -> list[EnvelopeSlice]:
+    """Remove and return the waiting transient messages that a master accepted before a position of its log.
+
+    Those whose place in the log is unknown stay.
+    """
+    older, others = list[EnvelopeSlice](), list[EnvelopeSlice]()
+    for slice_ in feed.aside.get(master) or ():
+        is_older = not slice_.is_persistent and 0 < slice_.stored.after < position
+        (older if is_older else others).append(slice_)
+    if older:
+        feed.aside[master] = others
+    return sorted(older, key=lambda slice_: slice_.stored.after)
 
 
 def bring_back(feed: Feed, master: bytes, now: float) -> None:

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, KeysView
+from collections import Counter, deque
+from collections.abc import Callable, KeysView, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from mesh.kernel.subscribers.facts import ResumeChanged
 from mesh.kernel.subscribers.master_logs import Answer, MasterLogs, OnPage
 from mesh.kernel.subscribers.pull import Pull, check_page
 from mesh.kernel.subscribers.session import Session
-from mesh.routing.aside import bring_back, drop_up_to, set_aside
+from mesh.routing.aside import bring_back, drop_up_to, set_aside, take_older
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -201,8 +201,7 @@ class Pulls:
         pull.turn_page(value)
         if is_first:
             drop_up_to(pull.feed, pull.master, value.end)
-        for position, envelope in zip(value.positions, envelopes, strict=True):
-            self._offer(pull, position, envelope)
+        self._offer_page(pull, value.positions, envelopes)
         self._found(pull.session, pull.feed, value.masters)
         if pull.is_complete:
             bring_back(pull.feed, pull.master, self._context.clock.now)
@@ -216,6 +215,14 @@ class Pulls:
             self._context.facts.publish_fact(ResumeChanged(pull.session))
         self._advanced(pull.feed)
         self._ask(pull)
+
+    def _offer_page(self, pull: Pull, positions: Sequence[int], envelopes: Sequence[Envelope]) -> None:
+        """Offer the envelopes of a page, each after the transient messages that precede it in the log."""
+        older = deque(take_older(pull.feed, pull.master, max(positions, default=0)))
+        for position, envelope in zip(positions, envelopes, strict=True):
+            while older and older[0].stored.after < position:
+                pull.feed.offer_resumed(older.popleft(), self._context.clock.now)
+            self._offer(pull, position, envelope)
 
     def _offer(self, pull: Pull, position: int, envelope: Envelope) -> None:
         is_own = pull.master == self._context.me.uuid

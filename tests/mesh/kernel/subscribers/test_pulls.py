@@ -92,6 +92,18 @@ def test_law_pages_follow_each_other_and_the_pin_is_released_when_all_is_acknowl
     assert it.context.facts.publish_fact.call_args.args == (ResumeChanged(it.session),)
 
 
+def test_transient_messages_keep_their_place_in_the_resumed_log() -> None:
+    it = Stage()
+    for after in (6, 8, 9):
+        waiting = stored(0, master=HERON)
+        waiting.after = after
+        it.ends.offer(waiting)
+    it.page(8, 6, 7)
+    it.page(10, 9)
+    it.ends.feed.on_processed(3, 0.0)
+    assert it.ends.positions == [6, 0, 7, 0, 9, 0]
+
+
 def test_a_log_without_a_match_ends_with_its_first_page() -> None:
     it = Stage()
     it.page(10)
