@@ -49,6 +49,11 @@ OF: Mapping[Collection[str], Collection[str]] = {
         "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: SITE_UNREACHABLE",
         "asked in vain: NO_RIGHT", "asked in vain: TIMEOUT",
     ),
+    ("spaces",): (
+        "put_if of a map: NOT", "move of a map: OK", "force of a map: OK", "put of a map: NODE_AWAY",
+        "move of a counter: OK", "force of a counter: OK", "lock of a lock: LOCK_HELD",
+        "move of a lock: OK", "force of a lock: OK", "a lock was lost", "add of a tally: NODE_AWAY",
+    ),
     ("drain",): ("a node drained", "drain: NO_OTHER_NODE"),
     ("redirect",): ("refused by a full node",),
     ("transport",): ("a descriptor used again before its end was read",),

@@ -41,6 +41,7 @@ from tools.simulator.planted_reparent import REPARENT
 from tools.simulator.planted_rules import RULES
 from tools.simulator.planted_services import SERVICES
 from tools.simulator.planted_sites import SITES
+from tools.simulator.planted_spaces import SPACES
 from tools.simulator.planted_transactions import TRANSACTIONS
 from tools.simulator.planted_transport import TRANSPORT
 from tools.simulator.planted_visits import RELAYED, VISITS
@@ -282,4 +283,5 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("drain", *found) for name, found in DRAINS.items()},
     **{name: Bug("redirect", *found) for name, found in REDIRECTS.items()},
     **{name: Bug("transactions", *found) for name, found in TRANSACTIONS.items()},
+    **{name: Bug("spaces", *found, seconds=40.0) for name, found in SPACES.items()},
 }

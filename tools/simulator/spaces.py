@@ -14,7 +14,7 @@ MOST = 12  # operations on one key, so that every order of them can be tried
 MAPS, GROUP, TALLIES = ("prices", "stock"), "shop", ("clicks", "views")
 LOCKS = ("nightly", "daily", "hourly")
 AMOUNTS = (1, 1, 7, 50, -5)
-LEASES = (1.0, 2.0, 5.0, 15.0)
+LEASES = (1.0, 2.0, 5.0, 30.0)
 WAITS = (-1.0, -1.0, 0.0, 3.0)  # s; below 0: without limit
 WORDS = ("put", "put", "put_if", "put_if", "get", "get", "remove")
 LONG = (0.5, 3.0, 9.0, 15.0, 30.0)  # s that a fault lasts
@@ -46,7 +46,7 @@ def _keys(
     used: Callable[[Random, str, str, str, float], Step],
 ) -> Iterator[Step]:
     """Yield operations on keys, one key after the other and some beside each other."""
-    now, often, number = FIRST + 2.0, dice.choice([2.0, 6.0, 15.0]), 0
+    now, often, number = FIRST + 2.0, dice.choice([4.0, 8.0, 15.0]), 0
     while now < script.seconds:
         at, pause = now, dice.choice([0.005, 0.1, 1.0, 4.0])
         few = dice.sample(sharers, min(len(sharers), dice.choice([1, 2, 3])))
@@ -114,10 +114,10 @@ def cut_off(dice: Random, script: Script, now: float, name: str) -> Iterator[Ste
 
 
 def forced(dice: Random, script: Script, now: float, name: str) -> Iterator[Step]:
-    """Kill a home, and move its space by force while it is away."""
+    """Kill or cut off a home, and move its space by force, most often while it is away."""
     space = _space(dice)
-    yield Step(now, "kill home", (space, dice.choice(LONG)))
-    after, to = now + dice.choice([1.0, 11.0, 13.0, 16.0]), dice.choice(script.nodes)
+    yield Step(now, dice.choice(["kill home", "cut home"]), (space, dice.choice([3.0, 15.0, 20.0])))
+    after, to = now + dice.choice([1.0, 11.0, 12.0, 14.0]), dice.choice(script.nodes)
     yield Step(after, "move space", (name, space, to, "force"))
 
 
@@ -137,7 +137,7 @@ def roamed(dice: Random, script: Script, now: float, name: str) -> Iterator[Step
 
 
 def died(dice: Random, script: Script, now: float, name: str) -> Iterator[Step]:
-    yield Step(now, "die sharing", (name,))
+    yield Step(now, "die sharing", (name, dice.choice([0.1, 3.0])))
 
 
 FAULTS: tuple[Fault, ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -76,11 +77,17 @@ class Sharer:
         self._desk = Desk(client, self.program)
         self._seen: dict[tuple[str, str], int] = {}  # versions by space and key
         self._held: list[Held] = []
+        self._hurries = asyncio.Event()
         self._open: dict[int, tuple[str, str, str]] = {}  # calls without an answer
 
     @property
     def is_through(self) -> bool:
         return not self._open and not self._held
+
+    def hurry(self) -> None:
+        """Release all locks soon, and end a pause."""
+        self._hurries.set()
+        self.program.wake()
 
     def end(self) -> None:
         """End the program, with what it believes."""
@@ -198,7 +205,9 @@ class Sharer:
         async def call() -> Result:
             async with lock:
                 held = self._take(number, f"lock/{group}", name, lock)
-                await asyncio.sleep(seconds)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await self._hurries.wait()
                 self._let_go(held)
             return "OK", 0, ""
 
@@ -218,6 +227,7 @@ class Sharer:
         if held.is_over:
             return
         if held.lock.lost:
+            self.client.history.met("a lock was lost")
             self._let_go(held)
         else:
             self.client.net.at(held.use.ends / self._rate, partial(self._watch, held))

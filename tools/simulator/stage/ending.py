@@ -90,7 +90,7 @@ class Ending:
     def _drain(self) -> None:
         self._use_up()
         self._services.hurry()
-        self._spaces.wake()
+        self._spaces.hurry()
         self._scene.within(HEALED, self._are_through)
         self._scene.within(DRAIN, self._is_quiet)  # while messages wait, more could be dropped
         self._net.run(max(0.0, self._healed + SETTLED - self._net.now))

@@ -7,6 +7,7 @@ from itertools import count, cycle
 
 from mesh.features.spaces.node.parts import SpaceParts
 from tools.simulator.clients.sharer import Sharer
+from tools.simulator.stage.company import Company
 from tools.simulator.stage.scene import Scene, Steps
 from tools.simulator.world import sharing
 
@@ -17,9 +18,12 @@ DRIFT = 0.04  # s that the clock of a client gains or loses per second, at most
 class Spaces:
     """The spaces of a scene, and the steps that concern them. `kill` and `start` end and start a node."""
 
-    def __init__(self, scene: Scene, kill: Callable[[str], None], start: Callable[[str], None]) -> None:
-        self._scene, self._kill, self._start = scene, kill, start
+    def __init__(
+        self, scene: Scene, company: Company, kill: Callable[[str], None], start: Callable[[str], None]
+    ) -> None:
+        self._scene, self._company, self._kill, self._start = scene, company, kill, start
         self._sharers: dict[str, Sharer] = {}
+        self._lives: dict[str, int] = {}  # by the name in the script: how often the client died
         self._numbers = count(1)
 
     @property
@@ -37,6 +41,7 @@ class Spaces:
         }
 
     def _of(self, name: str, then: Callable[[Sharer], object]) -> None:
+        name = f"{name}:{self._lives[name]}" if name in self._lives else name
         client = self._scene.clients.get(name)
         if client is None or client.is_closed:
             return
@@ -45,10 +50,15 @@ class Spaces:
             self._sharers[name] = Sharer(client, drift, self._numbers)
         then(self._sharers[name])
 
-    def _die(self, name: str) -> None:
+    def _die(self, name: str, back: float) -> None:
+        """End a client, which returns as another session `back` s later."""
+
         def die(sharer: Sharer) -> None:
             sharer.client.die()
             sharer.end()
+            life, node = self._lives.get(name, 0) + 1, name.split("-")[1]
+            self._lives[name] = life
+            self._scene.net.after(back, lambda: self._company.come(f"{name}:{life}", node))
 
         self._of(name, die)
 
@@ -99,10 +109,10 @@ class Spaces:
                     for node in self._scene.script.nodes:
                         self.steps["use tally"](f"asker-{node}", name, "value", 0)
 
-    def wake(self) -> None:
-        """End all pauses of programs."""
+    def hurry(self) -> None:
+        """End all pauses of programs, and let them release their locks."""
         for sharer in self._sharers.values():
-            sharer.program.wake()
+            sharer.hurry()
 
     def sample(self) -> None:
         """Record tables above their limits, and wrong counts."""

@@ -44,7 +44,7 @@ class Stage:
         disks, wires, rules = Disks(scene, self._machines.start), Wires(scene), Rules(scene)
         visits = Visits(scene, self._machines.kill, self._machines.start)
         drains = Drains(scene, self._machines.start)
-        self._spaces = Spaces(scene, self._machines.kill, self._machines.start)
+        self._spaces = Spaces(scene, self._company, self._machines.kill, self._machines.start)
         parts = (
             self._machines, disks, wires, rules, self._strangers, self._company, self._services,
             self._queues, self._sites, self._transactions, self._spaces, visits, drains,
