@@ -29,7 +29,7 @@ class ParentRow(msgspec.Struct, frozen=True, array_like=True):
 
     `near` is the last node before the master on the route by `hop`, to which the master owes what this node
     has not received. `former` is that of an earlier route, b"" if there was none. `number` is that of the
-    refill, while `is_open`.
+    refill, until one is complete, so that the next one takes the place of its pin.
     """
 
     master: str
@@ -100,8 +100,8 @@ class ParentRows:
         """Store that a refill by `parent` begins, and return its row and where the former next hop ended.
 
         The row has the last node before the master on the former route, and the first position. The former
-        next hop has sent all up to the other one. A position of 0 is unknown. A refill that begins again
-        keeps its number.
+        next hop has sent all up to the other one. A position of 0 is unknown. A refill that was not
+        complete begins again with its number.
         """
         row, first, floor = self.rows[domain], 0, 0
         former = row.former
@@ -111,8 +111,7 @@ class ParentRows:
             former = row.near or row.hop
             first, floor = self.progress(row.hop, master)
         self.unproven.discard(domain)
-        number = (row.number or number) if row.is_open else number
-        begun = ParentRow(row.master, parent, former, first, is_open=True, number=number)
+        begun = ParentRow(row.master, parent, former, first, is_open=True, number=row.number or number)
         self.store_row(domain, begun)
         return begun, floor
 

@@ -297,7 +297,7 @@ class Refilling(Component):
     def _finish(self, domain: str, refill: Refill, is_refused: bool = False) -> None:
         del self._refills[domain]
         self._resumed.pop(refill.id, None)
-        row = ParentRow(self.master_of(domain), refill.parent)
+        row = ParentRow(self.master_of(domain), refill.parent, number=refill.ask.number)
         if not is_refused:
-            row = replace(row, former=self._parents.rows[domain].former, at=refill.ask.end + 1)
+            row = replace(row, number=0, former=self._parents.rows[domain].former, at=refill.ask.end + 1)
         self._parents.store_row(domain, row)

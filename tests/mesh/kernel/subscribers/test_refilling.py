@@ -65,6 +65,8 @@ def test_42_a_next_hop_of_an_earlier_release_is_reported_and_messages_go_on(
     c.net.run(1)
     c["frodo"].kill()
     c.net.until(lambda: any("cannot refill the log of the master" in note for note in c["bilbo"].notes))
+    row = c["bilbo"].core.parts.refilling._parents.rows["NEWS"]
+    assert row.number and not row.is_open, "the next refill takes the place of its pin"
     publish(ann, 1, 3)
     c.net.until(lambda: len(numbers(heard)) == 3)
     assert numbers(heard) == [1, 2, 3]
