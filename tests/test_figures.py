@@ -215,7 +215,16 @@ def test_trial_B9_a_page_says_the_figure_of_the_code(
     assert said.format(*map(Figure, figures)) in page(name), f"docs/{name}, or this test, says another figure"
 
 
-UNITS = {"MiB": MIB, "KiB": KIB, "s": 1, "day": int(DAY), "days": int(DAY), "": 1, "GiB": 1 << 30}
+UNITS = {
+    "MiB": MIB,
+    "KiB": KIB,
+    "s": 1,
+    "hour": 3600,
+    "day": int(DAY),
+    "days": int(DAY),
+    "": 1,
+    "GiB": 1 << 30,
+}
 
 
 def defaults() -> dict[str, float]:
