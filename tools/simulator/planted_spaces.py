@@ -10,7 +10,7 @@ from mesh.features.spaces.model.batch import Batch
 from mesh.features.spaces.model.locks import Locks, Request
 from mesh.features.spaces.model.space import Outcomes
 from mesh.features.spaces.model.tally import Row
-from mesh.features.spaces.node import tally_calls
+from mesh.features.spaces.node import leashes, tally_calls
 from mesh.features.spaces.node.homes import Homes
 from mesh.features.spaces.node.tallies import Tallies
 
@@ -73,8 +73,18 @@ def paused_forever() -> list[Patch]:
     return [(Homes, "resume", lambda self, name: None)]
 
 
+def acts_without_a_leash() -> list[Patch]:
+    return [(leashes, "leash_left", lambda leash, age: leash)]
+
+
+def new_home_grants_at_once() -> list[Patch]:
+    begin = Locks.__init__
+    return [(Locks, "__init__", lambda self, quiet_until=0.0: begin(self))]
+
+
 # Seed, broken law and patches by the name of the bug.
 SPACES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "a home acts without a leash": (1069, "K2", acts_without_a_leash),
     "a home refuses writes after a move that failed": (67, "BOUND", paused_forever),
     "a node begins a row of a tally at each start": (67, "TALLY", begins_a_row_at_each_start),
     "a release ends another use of the lock": (289, "K4", release_of_another_use),
@@ -82,6 +92,7 @@ SPACES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a row of a tally counts twice": (67, "TALLY", adopts_rows_twice),
     "the counts of a space are not stored": (130, "K2", counts_are_not_stored),
     "the lease of a lock is longer at the client": (292, "K4", lease_is_longer_at_the_client),
+    "the new home of a lock grants it at once": (418, "K4", new_home_grants_at_once),
     "the outcomes of writes are not looked up": (71, "K1", outcomes_are_not_found),
     "waiting clients of a lock are not counted off": (289, "BOUND", waiting_clients_are_not_counted_off),
     "writes are decided on the committed state": (44, "K1", decides_on_the_committed_state),
