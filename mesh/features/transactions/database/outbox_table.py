@@ -27,14 +27,6 @@ class StreamRow(NamedTuple):
     attach: int
 
 
-class Numbered(NamedTuple):
-    """The next number of a stream, how many rows got one, and whether the table was restored meanwhile."""
-
-    left_at: int
-    rows: int
-    is_restored: bool
-
-
 class StoredMessage(NamedTuple):
     """A row with a number."""
 
@@ -44,6 +36,15 @@ class StoredMessage(NamedTuple):
     domain: str
     properties: bytes
     content: bytes
+
+
+class Batch(NamedTuple):
+    """The next number of a stream, how many rows got one, whether a restore was found, and rows to send."""
+
+    left_at: int
+    numbered: int
+    is_restored: bool
+    rows: list[StoredMessage]
 
 
 class OutboxTable:
@@ -129,31 +130,39 @@ class OutboxTable:
 
     # --- rows -------------------------------------------------------------------------------------------
 
-    def number_rows(
-        self, stream: int, left_at: int, most: int, is_lease_over: Callable[[], bool]
-    ) -> Numbered | None:
-        """Number rows in the order of their ids; `None` if this sender may not use the stream any more.
+    def next_batch(
+        self,
+        stream: int,
+        settled: Sequence[tuple[int, int]],
+        left_at: int,
+        above: int,
+        most: int,
+        is_lease_over: Callable[[], bool],
+    ) -> Batch | None:
+        """Delete settled rows, number new ones in the order of their ids, and return rows to send.
 
-        `is_lease_over` is asked once the row of the stream is locked, which may take long.
+        These are at most `most` with numbers above `above`, in order. `None` if this sender may not use the
+        stream any more. `is_lease_over` is asked once the row of the stream is locked, which may take long.
         """
         with self._transaction():
+            self._delete(stream, settled)
             sql = f"SELECT next, {self._clock}, owner FROM heronry_stream WHERE stream = ?{self._lock}"
             ((next_number, clock, owner),) = self._run(sql, stream)
             if not may_use_stream(owner, self._owner, is_lease_over()):
                 return None
-            rows = self._run(
+            new = self._run(
                 "SELECT id, domain FROM heronry_outbox WHERE stream = ? AND number IS NULL "
                 "AND error IS NULL ORDER BY id LIMIT ?",
                 *(stream, most),
             )
             is_restored = next_number < left_at
-            if not rows:
-                return Numbered(left_at, 0, is_restored)
-            first = first_number(next_number, clock, left_at)
-            self._write_numbers(numbered([(id_, domain) for id_, domain in rows], first))
-            left_at = first + len(rows)
-            self._run("UPDATE heronry_stream SET next = ? WHERE stream = ?", left_at, stream)
-        return Numbered(left_at, len(rows), is_restored)
+            if new:
+                first = first_number(next_number, clock, left_at)
+                self._write_numbers(numbered([(id_, domain) for id_, domain in new], first))
+                left_at = first + len(new)
+                self._run("UPDATE heronry_stream SET next = ? WHERE stream = ?", left_at, stream)
+            rows = self._load(stream, above, most)
+        return Batch(left_at, len(new), is_restored, rows)
 
     def _write_numbers(self, numbers: Sequence[tuple[int, int]]) -> None:
         pairs, values = pairs_table(self._database.adapter.dialect, numbers)
@@ -165,9 +174,8 @@ class OutboxTable:
             *(*values, min(ids), max(ids)),
         )
 
-    def load(self, stream: int, above: int, most: int) -> list[StoredMessage]:
-        """Return rows whose numbers are above `above`, in order."""
-        found = self._read(
+    def _load(self, stream: int, above: int, most: int) -> list[StoredMessage]:
+        found = self._run(
             "SELECT number, kind, target, domain, properties, content FROM heronry_outbox "
             "WHERE stream = ? AND number > ? ORDER BY number LIMIT ?",
             *(stream, above, most),
@@ -188,12 +196,15 @@ class OutboxTable:
         ((found,),) = self._read("SELECT max(number) FROM heronry_outbox WHERE stream = ?", stream)
         return found or 0
 
-    def delete(self, stream: int, ranges: Sequence[tuple[int, int]]) -> None:
-        """Delete the rows with these numbers, whose final answer is positive."""
+    def delete(self, stream: int, settled: Sequence[tuple[int, int]]) -> None:
+        """Delete the rows with these ranges of numbers, whose final answer is positive."""
         with self._transaction():
-            for first, last in ranges:
-                sql = "DELETE FROM heronry_outbox WHERE stream = ? AND number BETWEEN ? AND ?"
-                self._run(sql, stream, first, last)
+            self._delete(stream, settled)
+
+    def _delete(self, stream: int, settled: Sequence[tuple[int, int]]) -> None:
+        for first, last in settled:
+            sql = "DELETE FROM heronry_outbox WHERE stream = ? AND number BETWEEN ? AND ?"
+            self._run(sql, stream, first, last)
 
     def refuse(self, stream: int, number: int, error: str | None) -> None:
         """Take a refused number from its row, which is dead by `error`; `None`: it gets another number."""

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from mesh.errors import MeshError
@@ -73,16 +73,20 @@ class StreamSender:
             await self._on_down(client)
             return False
         self._up_at = self._now()
-        has_settled = await self._settle(client)
-        if not has_rows:
+        settled, has_settled = await self._settled(client)
+        room = self._room(client)
+        if not (has_rows and room):
+            if settled:
+                await self._run(self._table.delete, self.stream, settled)
             return has_settled
-        given = self.stream, self._left_at, self._room(client), lambda: self._now() >= self._until
-        found = await self._run(self._table.number_rows, *given)
-        if found is None or found.is_restored:
+        given = self.stream, settled, self._left_at, client.sent, room, lambda: self._now() >= self._until
+        batch = await self._run(self._table.next_batch, *given)
+        if batch is None or batch.is_restored:
             await self.leave()
-            return found is not None
-        self._left_at = found.left_at
-        return bool(await self._send(client)) or has_settled or found.rows > 0
+            return batch is not None
+        self._left_at = batch.left_at
+        await self._send(client, batch.rows)
+        return bool(batch.rows or batch.numbered) or has_settled
 
     # --- the lease --------------------------------------------------------------------------------------
 
@@ -139,25 +143,20 @@ class StreamSender:
             return 0
         return max(0, min(self._batch, IN_FLIGHT - outbox.unanswered, HELD - outbox.held))
 
-    async def _send(self, client: StreamClient) -> int:
-        """Send the next rows, and return how many. A row below the sent ones came with a restore."""
-        room = self._room(client)
-        rows: list[StoredMessage] = []
-        if room:
-            rows = await self._run(self._table.load, self.stream, client.sent, room)
+    async def _send(self, client: StreamClient, rows: Sequence[StoredMessage]) -> None:
+        """Send rows. Without any, a row below the sent ones came with a restore."""
         if rows:
             for number, why in client.send_rows(rows, self._known):
                 await self._run(self._table.refuse, self.stream, number, why)
             size = sum(len(row.content) for row in rows)
             self._batch = max(1, self._batch // 4) if size > LARGE else min(IN_FLIGHT, 2 * self._batch)
-        elif room and client.outbox.is_idle and not self._paused:
+        elif client.outbox.is_idle and not self._paused:
             lowest = await self._run(self._table.lowest, self.stream)
             if 0 < lowest <= client.sent:
                 await self.leave()
-        return len(rows)
 
-    async def _settle(self, client: StreamClient) -> bool:
-        """Delete the rows that were accepted, and note why others were not."""
+    async def _settled(self, client: StreamClient) -> tuple[list[tuple[int, int]], bool]:
+        """Return the ranges of accepted rows, and whether any rows were settled. Note why others were not."""
         accepted: list[tuple[int, int]] = []
         finals = client.outbox.take_finals()
         for final in finals:
@@ -165,13 +164,11 @@ class StreamSender:
                 accepted += await self._settle_each(client, final)
             else:
                 accepted.append((final.first, final.last))
-        if accepted:
-            await self._run(self._table.delete, self.stream, accepted)
         due = [number for number, until in self._paused if until <= self._now()]
         for number in due:
             await self._run(self._table.refuse, self.stream, number, None)
         self._paused = [each for each in self._paused if each[0] not in due]
-        return bool(finals or due)
+        return accepted, bool(finals or due)
 
     async def _settle_each(self, client: StreamClient, final: FinalAnswer) -> list[tuple[int, int]]:
         accepted: list[tuple[int, int]] = []

@@ -12,7 +12,7 @@ import pytest
 import mesh
 from mesh.features.transactions.database.adapter import drive
 from mesh.features.transactions.database.opening import OpenDatabase, open_database
-from mesh.features.transactions.database.outbox_table import OutboxTable
+from mesh.features.transactions.database.outbox_table import Batch, OutboxTable
 from tests.mesh.features.transactions.database.drivers import prepared, sqlite_url
 from tests.postgres import PostgresServer
 
@@ -69,48 +69,67 @@ def test_one_sender_has_a_stream_until_its_lease_is_over(tables: Tables) -> None
     assert one.take(0) is not None
 
 
+def batch(table: OutboxTable, left_at: int = 0, above: int = 0, *settled: tuple[int, int]) -> Batch:
+    """Return a batch of at most ten rows for the owner of the stream."""
+    found = table.next_batch(0, settled, left_at, above, 10, runs)
+    assert found is not None
+    return found
+
+
 def test_rows_are_numbered_by_domain_and_only_by_the_owner(tables: Tables) -> None:
     """Law 2 and law 3 of the rules of an outbox."""
     one, two, database = tables
     write(database, "a", "b", "a")
     assert one.due() == [0]
     assert one.take(0) is not None
-    assert two.number_rows(0, 0, 10, runs) is None
-    assert one.number_rows(0, 0, 10, is_over) is None
-    found = one.number_rows(0, 0, 10, runs)
-    assert found is not None and (found.rows, found.is_restored) == (3, False)
-    rows = one.load(0, 0, 10)
-    assert [row.target for row in rows] == ["a", "a", "b"]
-    assert [row.number - rows[0].number for row in rows] == [0, 1, 2]
-    assert (one.lowest(0), one.highest(0)) == (rows[0].number, rows[2].number)
-    assert found.left_at == one.highest(0) + 1
+    assert two.next_batch(0, (), 0, 0, 10, runs) is None
+    assert one.next_batch(0, (), 0, 0, 10, is_over) is None
+    found = batch(one)
+    assert (found.numbered, found.is_restored) == (3, False)
+    assert [row.target for row in found.rows] == ["a", "a", "b"]
+    numbers = [row.number for row in found.rows]
+    assert [number - numbers[0] for number in numbers] == [0, 1, 2]
+    assert (one.lowest(0), one.highest(0)) == (numbers[0], numbers[2])
+    assert found.left_at == numbers[2] + 1
+    again = batch(one, found.left_at, numbers[0])
+    assert (again.numbered, [row.number for row in again.rows]) == (0, numbers[1:])
 
 
 def test_a_row_of_the_stream_that_is_behind_was_restored(tables: Tables) -> None:
     one, _, database = tables
     assert one.take(0) is not None
     write(database, "a")
-    found = one.number_rows(0, 0, 10, runs)
-    assert found is not None
+    found = batch(one)
     sql(database, "UPDATE heronry_stream SET next = 5")
     write(database, "b")
-    again = one.number_rows(0, found.left_at, 10, runs)
-    assert again is not None and again.is_restored and again.left_at > found.left_at
+    again = batch(one, found.left_at)
+    assert again.is_restored and again.left_at > found.left_at
 
 
 def test_answers_delete_rows_or_take_their_numbers(tables: Tables) -> None:
     one, _, database = tables
-    write(database, "a", "b", "c", "d")
-    assert one.take(0) is not None and one.number_rows(0, 0, 10, runs) is not None
-    numbers = [row.number for row in one.load(0, 0, 10)]
-    one.delete(0, [(numbers[0], numbers[1])])
+    write(database, "a", "b", "c", "d", "e")
+    assert one.take(0) is not None
+    numbers = [row.number for row in batch(one).rows]
+    one.delete(0, [(numbers[0], numbers[0])])
     one.refuse(0, numbers[2], "no queue")
     one.refuse(0, numbers[3], None)
-    assert one.load(0, 0, 10) == []
-    assert one.number_rows(0, numbers[3] + 1, 10, runs) is not None
-    assert [row.target for row in one.load(0, 0, 10)] == ["d"]
+    found = batch(one, numbers[4] + 1, 0, (numbers[1], numbers[1]), (numbers[4], numbers[4]))
+    assert ([row.target for row in found.rows], found.numbered) == (["d"], 1)
+    assert found.rows[0].number > numbers[4]
     one.delete(0, [(0, 2**62)])
     assert one.due() == []  # the dead row is not due
+
+
+def test_a_sender_that_lost_the_stream_still_deletes_what_it_settled(tables: Tables) -> None:
+    one, two, database = tables
+    write(database, "a", "b")
+    assert one.take(0) is not None
+    first, second = (row.number for row in batch(one).rows)
+    one.release([0])
+    assert two.take(0) is not None
+    assert one.next_batch(0, [(first, first)], second + 1, second, 10, runs) is None
+    assert [row.number for row in batch(two).rows] == [second]
 
 
 def test_a_turn_reads_only_its_rows_however_many_wait(postgres: PostgresServer) -> None:
@@ -125,8 +144,7 @@ def test_a_turn_reads_only_its_rows_however_many_wait(postgres: PostgresServer) 
         before = _rows_read(postgres, url)
         for _ in range(10):
             assert one.due() == [0]
-            found = one.number_rows(0, 0, 10, runs)
-            assert found is not None and found.rows == 10
+            assert len(batch(one, above=one.highest(0)).rows) == 10
         sql(database, "SELECT pg_stat_force_next_flush()")
     assert 100 <= _rows_read(postgres, url) - before < 1000
 
