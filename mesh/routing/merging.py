@@ -17,8 +17,9 @@ from mesh.wire.envelope import ERASED, Envelope
 # these, only numbers already handed on are duplicates.
 # Law 2: a duplicate is settled with its own master when the first copy is settled here. Otherwise a crash of
 # this node and of the first master would lose the message.
-# Law 3: a subscription that moved here misses what was handed on before. It gets that from any master that
-# delivers it later: its former node may have been such a master, and the log of the first one had no reader.
+# Law 3: a subscription that moved here, or behind a peer, misses what was handed on before. It gets that from
+# any master that delivers it later: its former node may have been such a master, and the log of the first one
+# had no reader.
 
 STREAMS = 10_000  # most recently used publisher streams
 MARKS = 8  # arrivals of which a stream knows the first number handed on after them
@@ -44,7 +45,7 @@ class Merging:
         self._masters, self._in_parts = masters, in_parts
         self._seen = Seen()
         self._highest = Bounded[MergedStream, int](STREAMS)  # highest number handed on
-        self._arrivals = 0  # subscriptions that have moved here
+        self._arrivals = 0  # subscriptions that have moved here or behind a peer
         # By stream: numbers of arrivals, and the first number handed on after each of them.
         self._after = Bounded[MergedStream, list[tuple[int, int]]](STREAMS)
         # By stream: stored envelopes needed here, each with its duplicates.
@@ -78,7 +79,7 @@ class Merging:
         return self._arrivals > 0
 
     def mark_arrival(self) -> int:
-        """Return the mark of a subscription that moves here now."""
+        """Return the mark of a subscription that moves here, or behind a peer, now."""
         self._arrivals += 1
         return self._arrivals
 

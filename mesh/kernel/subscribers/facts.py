@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import Fact
+from mesh.kernel.peers.peer import Peer
 from mesh.kernel.subscribers.session import Session
 from mesh.wire.commands import Certificate, Hello, Refuse
 
@@ -68,6 +69,13 @@ class SessionMoved(Fact):
     """A newer certificate proves that a session is at another node than this one."""
 
     certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBehind(Fact):
+    """A newer certificate proves that a session is at `peer`, or at a node behind it."""
+
+    peer: Peer
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 from heapq import merge
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -211,7 +212,7 @@ class ItemArrivals:
     def _merge(self, peer: Peer, stored: StoredEnvelope) -> None:
         """Relay the part of an item that no other master has sent before.
 
-        A subscription that moved here also gets what it has missed.
+        A subscription that moved here, or behind a peer, also gets what it has missed.
         """
         merging = self._merging
         news = merging.select_new(stored)
@@ -241,10 +242,10 @@ class ItemArrivals:
             merging.remember(stored)
 
     def _missed(self, e: Envelope, news: Collection[int]) -> dict[Sink, set[int]]:
-        """Return the repeated messages that subscriptions which moved here have missed."""
+        """Return the repeated messages that subscriptions which moved here, or behind a peer, have missed."""
         found = {
             feed: self._merging.missed_before(feed.arrival, e).difference(news)
-            for feed, _ in self._router.clients.plan(e)
+            for feed, _ in chain(self._router.clients.plan(e), self._router.relays.plan(e))
             if feed.arrival
         }
         return {feed: missed for feed, missed in found.items() if missed}

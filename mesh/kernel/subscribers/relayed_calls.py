@@ -23,6 +23,8 @@ from mesh.kernel.routes.facts import RouteLearned
 from mesh.kernel.routes.nodes import Nodes
 from mesh.kernel.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.kernel.subscribers.certificates import check_certificate
+from mesh.kernel.subscribers.facts import SessionBehind
+from mesh.routing.visits import Standing
 from mesh.wire.calls import AskCollect, AskOfVisit
 from mesh.wire.limits import HOPS, VISITS
 from mesh.wire.replies import R
@@ -142,7 +144,9 @@ class RelayedCalls(Component):
                 check_certificate(self._context, ask.certificate, first)
             then(asked, first)
             return
-        check_certificate(self._context, ask.certificate, _named_asker(asked))
+        standing = check_certificate(self._context, ask.certificate, _named_asker(asked))
+        if standing is Standing.NEWER:
+            self._context.facts.publish_fact(SessionBehind(asked.who))
         peer = self._neighbours.peers.get(ask.target)
         self.pass_on(asked, peer.node.name if peer is not None else "", says)
 

@@ -17,7 +17,7 @@ from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedIn, PeerForgotten
 from mesh.kernel.peers.peer import Peer
-from mesh.kernel.subscribers.facts import ResumeChanged, ResumeEnded
+from mesh.kernel.subscribers.facts import ResumeChanged, ResumeEnded, SessionBehind
 from mesh.kernel.subscribers.master_logs import MasterLogs
 from mesh.kernel.subscribers.pulls import Pulls
 from mesh.kernel.subscribers.session import Session, subscription_of
@@ -76,6 +76,7 @@ class Resuming(Component):
         return (
             on_fact(LoggedIn, lambda fact: self._pulls.on_login(fact.peer.node.uuid)),
             on_fact(PeerForgotten, lambda fact: self._pulls.on_forgotten(fact.peer.node.uuid)),
+            on_fact(SessionBehind, lambda fact: self._mark(fact.peer)),
         )
 
     def figures(self) -> dict[str, int | float]:
@@ -83,6 +84,10 @@ class Resuming(Component):
 
     def requires_login(self, peer: Peer) -> bool:
         return self._pulls.has_master(peer.node.uuid)
+
+    def _mark(self, peer: Peer) -> None:
+        """Let the peer receive what this node has handed on before the session came there."""
+        peer.exchange.feed.arrival = self._merging.mark_arrival()
 
     # --- subscriptions ----------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from mesh.kernel.subscribers.facts import (
     ResumeChanged,
     ResumeEnded,
     SessionArrived,
+    SessionBehind,
     SessionClosed,
     SessionMoved,
 )
@@ -260,6 +261,7 @@ class Visiting(Component):
         if standing is Standing.NEWER and certificate.node != self._context.me.uuid:
             self.leave(certificate)
             self._context.facts.publish_fact(SessionMoved(certificate))
+            self._context.facts.publish_fact(SessionBehind(peer))
         if self._notices.on_moved(peer, command) and certificate.node != self._context.me.uuid:
             self._close(certificate.stream)
 

@@ -191,6 +191,18 @@ def test_subscriptions_that_moved_here_get_what_they_have_missed(
     assert not any(stage.selects)
 
 
+def test_a_peer_to_which_a_session_moved_gets_what_it_has_missed() -> None:
+    stage, behind, other = Stage(merges=True), Mock(arrival=3), Mock(arrival=0)
+    stage.merging.has_arrivals, stage.merging.select_new.return_value = True, ()
+    stage.merging.missed_before.return_value = {0}
+    stage.router.clients.plan.return_value = []
+    stage.router.relays.plan.return_value = [(behind, None), (other, None)]
+    assert stage.comes("a", 7) == "relayed"
+    (select,) = stage.selects
+    assert select is not None
+    assert (select(behind, None), select(other, None)) == ((0,), ())
+
+
 def test_what_only_a_forgotten_peer_has_brought_is_not_known_any_longer() -> None:
     stage = Stage()
     stage.comes("a", 7)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from mesh.kernel.subscribers.visiting import Visiting
 from mesh.wire.calls import AskRelease
 from mesh.wire.limits import HOPS
 from mesh.wire.replies import SessionReleased
@@ -146,3 +147,16 @@ def test_a_subscription_that_ends_behind_a_relay_releases_its_pin() -> None:
     it.c.net.until(lambda: it.c["heron"].metric("resume_pins") > 0, 30.0)
     joe.unsubscribe(sub)
     it.ends(joe)
+
+
+def test_a_relay_knows_behind_which_peer_a_session_is_without_a_notice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Visiting, "_on_moved", lambda *_: None)
+    it = Relayed()
+    joe, _ = it.joe("avalon")
+    peer = it.c["frodo"].core.parts.neighbours.peers[it.c["bilbo"].uuid]
+    assert not peer.exchange.feed.arrival
+    it.move(joe, "bilbo")
+    it.ends(joe)
+    assert peer.exchange.feed.arrival
