@@ -230,7 +230,8 @@ class Sharer:
             self.client.history.met("a lock was lost")
             self._let_go(held)
         else:
-            self.client.net.at(held.use.ends / self._rate, partial(self._watch, held))
+            net = self.client.net  # the clock of the client may be a rounding error before the end
+            net.at(max(held.use.ends / self._rate, net.now + 1e-6), partial(self._watch, held))
 
     def _let_go(self, held: Held) -> None:
         if not held.is_over:
