@@ -106,6 +106,8 @@ class QueueDeliveries:
         runs = taker.holding.settle(first, last)
         for run in runs:
             self.end_delivery(run)
+            run.queued.tried(run.runs)  # delivered again if the node ends before the dead letter is stored
+            self._backlog.changed[run.queued] = None
             text = reason or f"The consumer {taker.name} rejected the message."
             self._failures.add(run.queued, run.runs, REJECTED, text)
         return _others(runs, first, last)

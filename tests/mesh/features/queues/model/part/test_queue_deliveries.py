@@ -59,6 +59,8 @@ def test_what_is_rejected_is_dead_with_the_reason() -> None:
         ([(2, 2)], REJECTED, "no such order")
     ]
     assert numbers(it) == []
+    [rejected] = {dead.queued for dead in it.failures.dead}
+    assert rejected in it.backlog.changed and rejected.tries == {2: 1}, "after a crash it is redelivered"
 
 
 def test_a_lease_ends_and_an_ack_after_it_counts_if_nobody_else_has_it() -> None:
