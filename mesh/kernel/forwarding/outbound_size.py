@@ -58,11 +58,12 @@ class OutboundSize:
         forever.
         """
         s, onward = self._context.settings, self._onward
-        if 2 * self._messages <= s.tailback_count and 2 * self._bytes <= s.tailback_bytes:
+        messages, size = self._messages, self._bytes
+        if 2 * messages <= s.tailback_count and 2 * size <= s.tailback_bytes:
             return False
         away = [line for hop in onward.hops() if hop.startswith(WAY) for line in onward.lines(hop)]
-        messages = self._messages - sum(line.messages for line in away)
-        size = self._bytes - sum(line.bytes for line in away)
+        messages -= sum(line.messages for line in away)
+        size -= sum(line.bytes for line in away)
         return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
 
     @property
