@@ -70,7 +70,7 @@ class Map(ThreadMap[T]):
         to: str,
         *,
         force: bool = False,
-        stopped: str = "",
+        stopped: str | Sequence[str] = (),
         accept_loss: bool = False,
         timeout: float | None = None,
     ) -> MoveReport:
@@ -79,7 +79,8 @@ class Map(ThreadMap[T]):
         Args:
             to: The new home. The present home: only choose its voters anew.
             force: Whether the home is lost, so the new one begins with copies that other nodes have.
-            stopped: With `force`, if the map has no voters: the home, which you state to be stopped.
+            stopped: With `force`: the home and the voters that you state to be lost for good. Needed if the
+                map has no voters, or most of them are lost. All others must agree.
             accept_loss: With `force`: whether to move. Otherwise the copies are only counted.
             timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
 
@@ -328,7 +329,7 @@ class Counter(ThreadCounter):
         to: str,
         *,
         force: bool = False,
-        stopped: str = "",
+        stopped: str | Sequence[str] = (),
         accept_loss: bool = False,
         timeout: float | None = None,
     ) -> MoveReport:

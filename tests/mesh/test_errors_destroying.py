@@ -38,14 +38,17 @@ HINTS = {  # by file: the hint and its occasion
     "mesh/features/spaces/cli/map.py": {
         "Remove the value after S seconds": "help of --ttl",
         "Remove the map with all values": "help of --all",
-        "With --force, without voters": "help of --stopped",
+    },
+    "mesh/features/spaces/cli/common.py": {
+        "With --force: the home or a voter": "help of --stopped",
         "With --force: move": "help of --accept-loss",
     },
+    "mesh/features/spaces/cli/counter.py": {"Remove all counters of the group": "help of --all"},
     "mesh/features/spaces/node/claiming.py": {
         "a live home moves without --force": "that was typed, and the home was heard; advises against it"
     },
     "mesh/features/spaces/node/homes.py": {
-        "or move the map: mesh map move --force --accept-loss": "the values are lost; after the restore"
+        " --force": "the values are lost; after restoring the store"
     },
     "mesh/features/spaces/client/space.py": {"Remove keys, or declare": "the map is full"},
     "mesh/cli/verbs.py": {

@@ -134,7 +134,7 @@ REPLY = {
     "TOO_MANY": f"More than {SUBSCRIPTIONS:,} subscriptions of a session, or too much work of another kind.",
     "TOO_MANY_ADDRESSES": f"The session serves {SUBSCRIPTIONS:,} addresses, or the node {MOST:,}.",
     "SPACE_EXISTS": "The map or group of counters exists with other terms.",
-    "NOT_STOPPED": "A map without voters moves by force only if its home is stated to be stopped.",
+    "NOT_STOPPED": "A move by force lacks a statement that the home is stopped, or a node in it is running.",
     "NO_SPACE": "The map or group of counters does not exist.",
     "HOME_ALIVE": "The home of the map still acts, so it is not moved by force.",
     "NOT_HOME": "The map is being moved: try again in a moment.",

@@ -109,7 +109,8 @@ class AskSpaceMove(Carried, frozen=True, kw_only=True):
         space: Name of the space.
         to: Name of the new home.
         force: The home is lost. The new home begins with copies of other nodes.
-        stopped: With `force`, for a home without other voters: its name, as a statement that it is stopped.
+        stopped: With `force`: names of the home and of voters that an operator states to be stopped for good.
+            All other voters must agree. Needed for a home without voters, and if most voters are lost.
         accept_loss: With `force`: move it. Otherwise the answer only counts the copies.
     """
 
@@ -117,7 +118,7 @@ class AskSpaceMove(Carried, frozen=True, kw_only=True):
     space: SpaceName
     to: Name
     force: bool = False
-    stopped: Name = ""
+    stopped: Annotated[list[Name], Meta(max_length=8)] = []
     accept_loss: bool = False
 
 
@@ -171,7 +172,6 @@ class AskSpaceClaim(Ask, frozen=True, kw_only=True):
         ballot: Ballot of the asking node.
         before: Definition of the generation before, in MessagePack. Empty: the space is new.
         definition: Definition to accept, in MessagePack. Empty: only promise.
-        stopped: An operator states that the home, which has no other voters, is stopped.
     """
 
     verb = "space_claim"
@@ -180,7 +180,6 @@ class AskSpaceClaim(Ask, frozen=True, kw_only=True):
     ballot: Annotated[int, Meta(ge=1, le=2**53)]
     before: Packed = b""
     definition: Packed = b""
-    stopped: bool = False
 
 
 class AskSpaceBeat(Ask, frozen=True, kw_only=True):

@@ -23,8 +23,8 @@ def _always() -> bool:
 class Contestant:
     """A program, and its server.
 
-    `promise` says what is stored when an operation is answered. `how` replaces the operation of the case.
-    `program` is a Python. `hint` says how to install what is missing.
+    `promise` names the guarantee of an answered operation. `how` replaces the operation of the case.
+    `program` is a Python interpreter. `hint` tells how to install missing parts.
     """
 
     name: str

@@ -88,7 +88,7 @@ class _Channel:
         self._channel.basic_ack(taken[-1][0], multiple=True)
 
     async def close(self) -> None:
-        """Close the channel, which returns what is not acked."""
+        """Close the channel, which returns unacked messages."""
         closed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._channel.add_on_close_callback(lambda *_: closed.set_result(None))
         self._channel.close()

@@ -1,4 +1,4 @@
-"""What the commands of maps, counters, locks and tallies share: `--group`, moves, and rows in pages."""
+"""Options, reports and paging that the commands of maps, counters, locks and tallies share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def group_option(text: str) -> Callable[[F], F]:
 to = click.option("--to", metavar="NODE", required=True, help="The new home.")
 force = click.option("--force", is_flag=True, help="The home is lost: begin with copies of other nodes.")
 stopped = click.option(
-    "--stopped", metavar="NODE", default="", help="With --force, without voters: the stopped home."
+    "--stopped",
+    metavar="NODE",
+    multiple=True,
+    help="With --force: the home or a voter that is lost for good, if too few voters are left. Repeatable.",
 )
 accept_loss = click.option(
     "--accept-loss", is_flag=True, help="With --force: move. Otherwise only count the copies."

@@ -78,7 +78,9 @@ def rm(name: str | None, is_all: bool, group: str, url: str | None) -> int:
 @stopped
 @accept_loss
 @options.url
-def move(group: str, to: str, force: bool, stopped: str, accept_loss: bool, url: str | None) -> int:
+def move(
+    group: str, to: str, force: bool, stopped: tuple[str, ...], accept_loss: bool, url: str | None
+) -> int:
     """Move the counters of a group to another home.
 
     With --force: exit code 1 if they were not moved.

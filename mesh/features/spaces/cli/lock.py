@@ -71,10 +71,17 @@ def who(name: str, group: str, as_json: bool, url: str | None) -> int:
 @click.option("--force", is_flag=True, help="The home is lost. Held locks may last 60 s longer.")
 @stopped
 @options.url
-def move(group: str, to: str, force: bool, stopped: str, url: str | None) -> None:
+def move(group: str, to: str, force: bool, stopped: tuple[str, ...], url: str | None) -> None:
     """Move the locks of a group to another home. Their clients keep them, except with --force."""
     with sync.connect(url) as m:
-        m.call("space_move", space=f"{LOCK}/{group}", to=to, force=force, stopped=stopped, accept_loss=force)
+        m.call(
+            "space_move",
+            space=f"{LOCK}/{group}",
+            to=to,
+            force=force,
+            stopped=list(stopped),
+            accept_loss=force,
+        )
     print_message(f"the home of the locks of group {harmless(group)} is {harmless(to)}")
 
 

@@ -164,7 +164,9 @@ def rm(name: str, key: str | None, is_all: bool, url: str | None) -> int:
 @stopped
 @accept_loss
 @options.url
-def move(name: str, to: str, force: bool, stopped: str, accept_loss: bool, url: str | None) -> int:
+def move(
+    name: str, to: str, force: bool, stopped: tuple[str, ...], accept_loss: bool, url: str | None
+) -> int:
     """Move MAP with all values to another home.
 
     With --force: exit code 1 if it was not moved.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mesh.client.arguments import whole
@@ -114,7 +115,7 @@ class Counter(Space):
         to: str,
         *,
         force: bool = False,
-        stopped: str = "",
+        stopped: str | Sequence[str] = (),
         accept_loss: bool = False,
         timeout: float | None = None,
     ) -> MoveReport:

@@ -83,7 +83,7 @@ class Map(Space, Generic[T]):
         to: str,
         *,
         force: bool = False,
-        stopped: str = "",
+        stopped: str | Sequence[str] = (),
         accept_loss: bool = False,
         timeout: float | None = None,
     ) -> MoveReport:
@@ -92,7 +92,8 @@ class Map(Space, Generic[T]):
         Args:
             to: The new home. The present home: only choose its voters anew.
             force: Whether the home is lost, so the new one begins with copies that other nodes have.
-            stopped: With `force`, if the map has no voters: the home, which you state to be stopped.
+            stopped: With `force`: the home and the voters that you state to be lost for good. Needed if the
+                map has no voters, or most of them are lost. All others must agree.
             accept_loss: With `force`: whether to move. Otherwise the copies are only counted.
             timeout: Seconds to wait. Default: the client's patience. The move goes on after it.
 

@@ -190,11 +190,12 @@ class Space(Asking):
         return (await self._repeated(ask, SpaceList, timeout, MOVING)).spaces[0]
 
     async def _move(
-        self, to: str, force: bool, stopped: str, accept_loss: bool, timeout: float | None
+        self, to: str, force: bool, stopped: str | Sequence[str], accept_loss: bool, timeout: float | None
     ) -> MoveReport:
         if (stopped or accept_loss) and not force:
             raise BadArgument("stopped= and accept_loss= need force=True.", hint="See Map.move().")
-        ask = AskSpaceMove(space=self._space, to=to, force=force, stopped=stopped, accept_loss=accept_loss)
+        lost = [stopped] if isinstance(stopped, str) and stopped else list(stopped)
+        ask = AskSpaceMove(space=self._space, to=to, force=force, stopped=lost, accept_loss=accept_loss)
         return report_of(await self._ask(ask, SpaceMoved, timeout))
 
     async def _drop(self, timeout: float | None) -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -43,7 +43,7 @@ class Claim:
     deadline: float
     waiting: list[Claimed]
     generation: int  # of `wanted`
-    stopped: bool  # an operator states that the home is stopped
+    stopped: Collection[bytes]  # nodes that an operator states to be stopped for good
     again: float = inf  # time of the next attempt
     ballot: int = 0  # the highest one that a voter has promised
     waits: dict[str, float] = field(default_factory=dict)  # voter -> s until it votes without the home
@@ -56,9 +56,11 @@ class Electors:
     peers: list[Peer]
     away: list[str]  # names of those that cannot be asked
     has_me: bool
+    must_agree: bool = False  # all of them, as others are lost
 
     def is_enough(self, votes: int) -> bool:
-        return is_majority(votes, len(self.peers) + len(self.away) + self.has_me)
+        total = len(self.peers) + len(self.away) + self.has_me
+        return votes == total if self.must_agree else is_majority(votes, total)
 
 
 class Claiming(Component):
@@ -89,7 +91,7 @@ class Claiming(Component):
         uuids = [peer.node.uuid for peer in peers]
         return chosen_voters(space, home, [self._context.me.uuid, *uuids])
 
-    def claim(self, space: str, wanted: Definition, then: Claimed, stopped: bool = False) -> None:
+    def claim(self, space: str, wanted: Definition, then: Claimed, stopped: Collection[bytes] = ()) -> None:
         """Bring the next definition of a space into effect, and call `then` when one is, or with the error.
 
         The definition in effect may be another one, if several nodes claim at the same time.
@@ -125,7 +127,6 @@ class Claiming(Component):
             generation=claim.generation,
             ballot=ballot,
             before=packed(before) if before is not None else b"",
-            stopped=claim.stopped,
         )
 
         def on_promises(votes: Votes) -> None:
@@ -172,24 +173,26 @@ class Claiming(Component):
     def _electors(self, before: Definition | None, claim: Claim) -> Electors:
         """Return the nodes that vote: the voters of the definition before, or all for a new space.
 
-        The home without other voters is left out when an operator states that it is stopped.
+        Voters that an operator states to be stopped are left out. Then all others must agree: one of them
+        knows of a definition that was accepted, unless only stopped ones accepted it.
         """
         if before is None or not is_live(before):
             return self._everyone()
-        me, alone = self._context.me.uuid, before.electors == (before.home,)
-        if alone and claim.stopped and before.home != me:
-            return self._everyone(but=before.home)
-        voters, everyone = [each for each in before.electors if each != me], self._everyone()
+        me = self._context.me.uuid
+        left = [each for each in before.electors if each == me or each not in claim.stopped]
+        if not left:
+            return self._everyone(but=claim.stopped)
+        voters, everyone = [each for each in left if each != me], self._everyone()
         peers = [peer for peer in everyone.peers if peer.node.uuid in voters]
         asked = {peer.node.uuid for peer in peers}
         away = sorted(self.name_of(each) for each in voters if each not in asked)
-        return Electors(peers, away, me in before.electors)
+        return Electors(peers, away, me in left, must_agree=len(left) < len(before.electors))
 
-    def _everyone(self, but: bytes = b"") -> Electors:
+    def _everyone(self, but: Collection[bytes] = ()) -> Electors:
         """Return all known nodes that can vote, this one included."""
         peers, away = list[Peer](), list[str]()
         for member in self._neighbours.membership.all():
-            if member.uuid in (self._context.me.uuid, but) or member.state is NodeLife.LEFT:
+            if member.uuid == self._context.me.uuid or member.uuid in but or member.state is NodeLife.LEFT:
                 continue
             peer = self._neighbours.peers.get(member.uuid)
             if peer is None or member.state is NodeLife.DEAD:
@@ -241,6 +244,8 @@ class Claiming(Component):
         who = "most of the known nodes" if known is None else "most of its voters"
         what = f"{space} cannot get a home: {who} must agree, and these are unreachable"
         hint = "Start them. See `mesh ls --all`; `mesh peer` forgets nodes that no longer exist."
+        if known is not None:
+            hint = "Start them. If they are lost for good, see docs/maps.md."
         return LocalError(f"{what}: {', '.join(away[:8])}.", hint=hint, code="NODES_AWAY")
 
 

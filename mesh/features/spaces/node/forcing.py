@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -92,12 +92,13 @@ class Forcing(Component):
         failed: Callable[[LocalError], None],
     ) -> None:
         """Make this node the home. Raises: LocalError if the request lacks a statement of the operator."""
-        check_statement(ask, known)
+        stopped = self._stopped(ask, known)
 
         def on_found(found: Found) -> None:
             report = found.report(self._context.clock.now)
             if ask.accept_loss:
-                self._begin(ask, known, found, lambda error: failed(error) if error else then(report))
+                claimed: Claimed = lambda error: failed(error) if error else then(report)  # noqa: E731
+                self._begin(ask.space, known, found, stopped, claimed)
             else:
                 then(report)
 
@@ -105,6 +106,17 @@ class Forcing(Component):
             on_found(Found())
         else:
             self._gather(ask.space, on_found)
+
+    def _stopped(self, ask: AskSpaceMove, known: Definition) -> frozenset[bytes]:
+        """Return the nodes that an operator states to be lost. Raises: LocalError NOT_STOPPED."""
+        voters = {self._claiming.name_of(uuid): uuid for uuid in known.electors}
+        check_statement(ask.space, ask.stopped, known, voters)
+        stopped = frozenset(voters[name] for name in ask.stopped)
+        for uuid in stopped - {known.home}:  # voters know when the home has stopped
+            if uuid == self._context.me.uuid or self._neighbours.directory.is_alive(uuid):
+                what = f"{self._claiming.name_of(uuid)} is running, and votes itself."
+                raise LocalError(what, hint="Name only nodes that are lost for good.", code="NOT_STOPPED")
+        return stopped
 
     # --- copies -----------------------------------------------------------------------------------------
 
@@ -141,13 +153,15 @@ class Forcing(Component):
 
     # --- the new home -----------------------------------------------------------------------------------
 
-    def _begin(self, ask: AskSpaceMove, known: Definition, found: Found, then: Claimed) -> None:
+    def _begin(
+        self, space: str, known: Definition, found: Found, stopped: Collection[bytes], then: Claimed
+    ) -> None:
         """Store the copies, and claim the next generation."""
-        me, space, values = self._context.me, ask.space, found.values()
+        me, values = self._context.me, found.values()
         voters = self._claiming.voters(space, me.uuid)
         wanted = replace(known, home=me.uuid, node=me.name, voters=voters, version=0)
         if is_without_values(space):
-            self._claiming.claim(space, wanted, then, stopped=bool(ask.stopped))
+            self._claiming.claim(space, wanted, then, stopped)
             return
         mark = FORCED | int.from_bytes(self._context.ids(4))
         size = sum(size_of(key, value) for key, value in values.items())
@@ -158,19 +172,23 @@ class Forcing(Component):
             if error is not None:
                 then(LocalError(error.what, hint=error.hint, code=error.code))
             else:
-                self._claiming.claim(space, wanted, then, stopped=bool(ask.stopped))
+                self._claiming.claim(space, wanted, then, stopped)
 
         self._disk.commit(list(self._holdings.store_copies(space, values, head)), landed)
 
 
-def check_statement(ask: AskSpaceMove, known: Definition) -> None:
-    """Check what an operator states about the lost home. Raises: LocalError NOT_STOPPED."""
-    has_voters = known.electors != (known.home,)
-    name = ask.space.partition("/")[2]
-    if ask.stopped and ask.stopped != known.node:
-        what = f"The home of {ask.space} is {known.node}, not {ask.stopped}."
-        raise LocalError(what, hint=f"See `mesh why map {name}`.", code="NOT_STOPPED")
-    if not has_voters and not ask.stopped:
-        what = f"{ask.space} has no voters, so only you can know whether its home {known.node} is stopped."
+def check_statement(space: str, stopped: Collection[str], known: Definition, voters: Collection[str]) -> None:
+    """Check which nodes an operator states to be lost; `voters` are the names of the home and its voters.
+
+    Raises: LocalError NOT_STOPPED.
+    """
+    others = sorted(set(stopped) - set(voters))
+    if others:
+        what = (
+            f"{others[0]} is neither the home of {space} nor a voter; these are {', '.join(sorted(voters))}."
+        )
+        raise LocalError(what, hint=f"See `mesh why map {space.partition('/')[2]}`.", code="NOT_STOPPED")
+    if len(voters) == 1 and not stopped:
+        what = f"{space} has no voters, so only you can know whether its home {known.node} is stopped."
         hint = f"Stop {known.node}, and add --stopped {known.node}. If it still runs, there are two homes."
         raise LocalError(what, hint=hint, code="NOT_STOPPED")

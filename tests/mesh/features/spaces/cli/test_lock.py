@@ -49,7 +49,7 @@ def test_the_holder_of_a_lock_is_shown_with_those_that_wait(given: Given, capsys
 def test_locks_of_a_lost_home_are_moved_without_counting_copies(given: Given, capsys: Capture) -> None:
     client = given(call={"spaces": []})
     assert main(["lock", "move", "--group", "g", "--to", "b", "--force", "--stopped", "a"]) == 0
-    wanted = {"space": "lock/g", "to": "b", "force": True, "stopped": "a", "accept_loss": True}
+    wanted = {"space": "lock/g", "to": "b", "force": True, "stopped": ["a"], "accept_loss": True}
     assert client.asked == [("call", ("space_move",), wanted)]
     assert "the home of the locks of group g is b" in capsys.readouterr().err
 

@@ -73,9 +73,10 @@ def test_a_map_whose_home_lives_is_not_moved_by_force() -> None:
             with pytest.raises(LocalError) as same:
                 await forced(it, joe, "heron", accept_loss=True)
             assert same.value.code == "SPACE_EXISTS"
-            with pytest.raises(LocalError) as wrong:
-                await forced(it, ann, "stork", stopped="ibis")
-            assert wrong.value.code == "NOT_STOPPED"
+            for name in ("ibis", "stork", "nobody"):
+                with pytest.raises(LocalError) as wrong:
+                    await forced(it, ann, "stork", stopped=name)
+                assert wrong.value.code == "NOT_STOPPED"
             await it.outcome(joe.map("m").put("a", 2))
 
     play(scenario)
@@ -109,6 +110,29 @@ def test_a_map_without_voters_is_moved_only_if_its_home_is_stated_to_be_stopped(
     play(scenario, ("heron", "stork"))
 
 
+def test_a_map_most_of_whose_voters_are_lost_is_moved_if_all_lost_ones_are_named() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("heron") as joe, it.m.connect("stork") as ann:
+            await it.outcome(joe.map("m").put("a", 1))
+            await it.outcome(ann.map("m").get("a"))
+            it.m.kill("heron")
+            await it.m.pass_time(SILENCE + 1)
+            with pytest.raises(LocalError, match="ibis is running, and votes itself") as running:
+                await forced(it, ann, "stork", stopped=["heron", "ibis"], accept_loss=True)
+            assert running.value.code == "NOT_STOPPED"
+            it.m.kill("ibis")
+            await it.m.pass_time(60)
+            for stopped in ([], ["heron"]):
+                with pytest.raises(LocalError, match="ibis") as away:
+                    await forced(it, ann, "stork", stopped=stopped, accept_loss=True)
+                assert away.value.code == "NODES_AWAY"
+            told = await forced(it, ann, "stork", stopped=["heron", "ibis"], accept_loss=True)
+            assert told.moved and told.copies == 1
+            assert await it.outcome(ann.map("m").put("a", 2)) > 0
+
+    play(scenario)
+
+
 def test_locks_of_a_lost_home_are_granted_only_after_the_leases_of_before() -> None:
     async def scenario(it: Players) -> None:
         async with it.m.connect("stork", client="joe") as joe, it.m.connect("stork") as ann:
@@ -120,7 +144,7 @@ def test_locks_of_a_lost_home_are_granted_only_after_the_leases_of_before() -> N
             it.m.kill("heron")
             await it.m.pass_time(12)
             ask = ann.call(
-                "space_move", space=SPACE, to="stork", force=True, stopped="heron", accept_loss=True
+                "space_move", space=SPACE, to="stork", force=True, stopped=["heron"], accept_loss=True
             )
             told = await it.outcome(ask)
             begun = it.m.time
@@ -142,7 +166,7 @@ def test_locks_that_were_moved_by_force_are_not_granted_while_an_old_lease_may_r
             held = ann.lock("nightly", lease=60)
             await it.outcome(held.__aenter__())
             it.m.kill("heron")
-            stopped = "heron" if len(nodes) == 2 else ""
+            stopped = ["heron"] if len(nodes) == 2 else []
             await it.m.pass_time(SILENCE + 1)
             told = await it.outcome(
                 joe.call(
