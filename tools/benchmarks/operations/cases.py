@@ -47,12 +47,12 @@ class Case:
 
     @property
     def who(self) -> list[str]:
-        """The names of those who repeat it."""
+        """The names of the programs that repeat this case."""
         return [OURS] if self.is_ours else list(CONTESTANTS[self.part])
 
     @property
     def theirs(self) -> list[str]:
-        """The names of those with which ours is compared."""
+        """The names of the programs that ours is compared with."""
         return [name for name in self.who if name not in (OURS, STORES)]
 
     def load(self, name: str, who: str, count: int, seconds: float) -> Load:

@@ -21,7 +21,7 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A program, and its server.
+    """A compared program and its server.
 
     `promise` names the guarantee of an answered operation. `how` replaces the operation of the case.
     `program` is a Python interpreter. `hint` tells how to install missing parts.

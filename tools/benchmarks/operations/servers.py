@@ -70,7 +70,7 @@ def has_postgres() -> bool:
 
 
 def at(*paths: Path) -> Callable[[], bool]:
-    """Return a function that tells whether all files are there."""
+    """Return a function that returns whether all files exist."""
     return lambda: all(path.exists() for path in paths)
 
 
