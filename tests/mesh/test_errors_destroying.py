@@ -47,9 +47,7 @@ HINTS = {  # by file: the hint and its occasion
     "mesh/features/spaces/node/claiming.py": {
         "a live home moves without --force": "that was typed, and the home was heard; advises against it"
     },
-    "mesh/features/spaces/node/homes.py": {
-        " --force": "the values are lost; after restoring the store"
-    },
+    "mesh/features/spaces/node/homes.py": {" --force": "the values are lost; after restoring the store"},
     "mesh/features/spaces/client/space.py": {"Remove keys, or declare": "the map is full"},
     "mesh/cli/verbs.py": {
         "Erase a topic.": "the list of verbs",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import lru_cache
 
-from tools.simulator.checks.facts import Facts, Id, Violation
+from tools.simulator.checks.facts import Facts, Id, Violation, spans
 from tools.simulator.checks.losing import Unsure
 from tools.simulator.history import Event, History
 
 Transaction = tuple[str, int]  # stream, number
+FREED = 1.0  # s after which a store notices that its disk has room again, and writes
 TAKEN = ("log", "tail", "gives", "deliver", "got")  # proof that a node has accepted a message
 
 
@@ -86,7 +87,11 @@ def all_or_none(history: History, facts: Facts) -> list[Violation]:
 
 
 def outcome_holds(history: History, facts: Facts) -> list[Violation]:
-    """T2: a transaction has one outcome, on the disk when it is answered. A refused one has no effect."""
+    """T2: a transaction has one outcome, on the disk when it is answered. A refused one has no effect.
+
+    A refusal that meets a full disk is stored later.
+    """
+    full = [(begin, end + FREED) for begin, end, fault in spans(history) if fault.text == "full"]
     outcomes, found = dict[Transaction, Event](), list[Violation]()
     commits = {(e.stream, e.first): e for e in history.of("commit")}
     refused: dict[Id, Event] = {}
@@ -99,6 +104,8 @@ def outcome_holds(history: History, facts: Facts) -> list[Violation]:
             outcomes.setdefault(name, e)
         elif e.text == "IN_DOUBT":
             continue
+        elif known is None and e.text != "OK" and any(begin <= e.at <= end for begin, end in full):
+            outcomes[name] = e
         elif known is None or known.text != e.text:
             found.append(Violation("T2", "it is answered without that outcome", (e, *filter(None, [known]))))
         if e.text != "OK" and name in commits:

@@ -3,7 +3,7 @@
 # Law 1: the settlements and messages of a transaction, and its outcome, are in one commit, and take effect in
 #   the event in which it ends.
 # Law 2: COMMIT is answered when its outcome is on disk, also if it is a refusal. A repeated one gets the
-#   same answer.
+#   same answer. A refusal that meets a full disk is answered at once, and stored when there is room.
 # Law 3: the numbers of a refused transaction are given up.
 # Law 4: a question for an outcome decides: without one, the transaction is refused from then on. A session
 #   that has left this node for another one commits nothing here.
