@@ -69,13 +69,16 @@ class Verbs(Component):
 
         A question on a control connection is answered on the current control connection or, if there is none,
         on the data connection. A question on the data connection waits until the queries that the peer sent
-        before it are applied.
+        before it are applied. Another process of the peer gets no answer, since its questions have the same
+        numbers.
         """
         verb = self._context.face.peer_verbs.get(call.verb)
-        is_control = conn.role == NODE_CONTROL
+        is_control, boot = conn.role == NODE_CONTROL, peer.node.boot
 
         def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
-            self._context.out.send((peer.control or peer.data) if is_control else peer.data, reply, envelopes)
+            if peer.node.boot == boot:
+                to = (peer.control or peer.data) if is_control else peer.data
+                self._context.out.send(to, reply, envelopes)
 
         def work() -> None:
             if verb is None:
