@@ -110,7 +110,9 @@ class QueueSettlements:
         if queue not in self._ours:
             raise _over(queue)
         sink, takers = self._ours[queue]
-        index = self._indices.setdefault(queue, OutstandingIndex(takers))
+        index = self._indices.get(queue)
+        if index is None:
+            index = self._indices[queue] = OutstandingIndex(takers)
         tags: dict[QueueConsumer, list[int]] = {}
         for number in (n for first, last in runs for n in range(first, last + 1)):
             found = index.take(stream, number)
