@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from mesh.features.queues.model.consumers.leased_deliveries import LeasedRun
@@ -31,21 +33,45 @@ class HeldSettlement(NamedTuple):
     delay: int = 0
 
 
+class _Outstanding(NamedTuple):
+    """Outstanding messages with consecutive numbers and tags, from `first` and `tag` on."""
+
+    first: int
+    last: int
+    tag: int
+    taker: QueueConsumer
+    queued: QueuedEnvelope
+
+
+_first = attrgetter("first")
+
+
 class OutstandingIndex:
-    """The outstanding messages of one session in one queue. Each is found once."""
+    """The outstanding messages of one session in one queue, by ranges. Each is found once."""
 
     def __init__(self, takers: Iterable[QueueConsumer]) -> None:
-        self._tags: dict[tuple[bytes, int], list[tuple[QueueConsumer, int, QueuedEnvelope]]] = {}
+        self._ranges: dict[bytes, list[_Outstanding]] = {}
+        self._found: set[tuple[QueueConsumer, int]] = set()
         for taker in takers:
             for run in taker.holding:
-                for tag, number in enumerate(numbers_of(run.runs), run.tag):
-                    place = run.queued.key[1], number
-                    self._tags.setdefault(place, []).append((taker, tag, run.queued))
+                tag = run.tag
+                for first, last in run.runs:
+                    ranges = self._ranges.setdefault(run.queued.key[1], [])
+                    ranges.append(_Outstanding(first, last, tag, taker, run.queued))
+                    tag += last - first + 1
+        for ranges in self._ranges.values():
+            ranges.sort(key=_first)
 
     def take(self, stream: bytes, number: int) -> tuple[QueueConsumer, int, QueuedEnvelope] | None:
         """Return the consumer, tag and envelope of a message, or `None` if the session does not have it."""
-        found = self._tags.get((stream, number))
-        return found.pop(0) if found else None
+        ranges = self._ranges.get(stream, [])
+        for at in range(bisect_right(ranges, number, key=_first) - 1, -1, -1):
+            each = ranges[at]
+            tag = each.tag + number - each.first
+            if number <= each.last and (each.taker, tag) not in self._found:
+                self._found.add((each.taker, tag))
+                return each.taker, tag, each.queued
+        return None
 
 
 class HeldSettlements:

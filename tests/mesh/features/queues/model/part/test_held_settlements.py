@@ -105,6 +105,20 @@ def test_a_message_is_found_once_by_its_stream_and_number() -> None:
     assert index.take(e.key[1], 3) is None and index.take(b"other", 1) is None
 
 
+def test_messages_of_several_ranges_are_found_each_once_by_any_consumer() -> None:
+    one, two = queued(1, 4), queued(5, 6)
+    joe, ann = taker(), taker()
+    joe.holding.add_delivery(one, [(1, 1), (3, 4)])
+    joe.holding.add_delivery(two, [(5, 6)])
+    ann.holding.add_delivery(one, [(2, 3)])
+    index = OutstandingIndex([joe, ann])
+    stream = one.key[1]
+    found = [index.take(stream, number) for number in (6, 1, 2, 4, 3, 3, 3, 7)]
+    assert found[:4] == [(joe, 5, two), (joe, 1, one), (ann, 1, one), (joe, 3, one)]
+    assert {found[4], found[5]} == {(joe, 2, one), (ann, 2, one)}
+    assert found[6:] == [None, None]
+
+
 def test_an_envelope_frees_its_bytes_when_all_of_it_is_acked() -> None:
     one, two = queued(1, 2), queued(3, 4)
     assert freed([(one, 1), (one, 1), (two, 1)]) == (3, one.size)
