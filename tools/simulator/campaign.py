@@ -16,12 +16,12 @@ from threading import Thread
 
 from tools.simulator.checks.facts import spans
 from tools.simulator.history import History
-from tools.simulator.profiles import CIRCLES, PROFILES, RELAYS, SHORT
+from tools.simulator.profiles import CIRCLES, PROFILES, SHORT
 from tools.simulator.scenario import told
 from tools.simulator.writing import written
 
 TWICE = 50  # every n-th seed runs twice, with equal histories
-ALL = {**PROFILES, SHORT.name: SHORT, CIRCLES.name: CIRCLES, RELAYS.name: RELAYS}
+ALL = {**PROFILES, SHORT.name: SHORT, CIRCLES.name: CIRCLES}
 WORK = {
     "pub": "publishing",
     "deliver": "delivering",

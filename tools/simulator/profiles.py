@@ -88,6 +88,8 @@ PROFILES = {
                 seconds=(25.0, 60.0), most=4, sizes=(2, 3, 4), durables=1.0),
         Profile("visit", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "direct"), rate=1.0,
                 seconds=(30.0, 90.0), most=4, sizes=(2, 3, 3, 4), visits=1.0, forges=0.2),
+        Profile("relays", (*WIRES, *STORES, "all crash", "bounce", "pause"),
+                ("chain", "chain", "tree", "several"), rate=1.0, seconds=(30.0, 90.0), most=4, visits=1.0),
         Profile("drain", (*WIRES, *STORES, "bounce", "pause"), ("plain", "direct"), rate=1.0,
                 seconds=(40.0, 90.0), most=4, sizes=(2, 3, 3, 4), drains=1.0),
         Profile("redirect", (*WIRES, "crash", "power", "all crash", "bounce", "pause"), ("plain", "direct"),
@@ -107,7 +109,4 @@ PROFILES = {
     )
 }  # fmt: skip
 CIRCLES = Profile("circles", rules=("free",), rate=8.0, seconds=(60.0, 240.0))  # see docs/reliability.md
-RELAYS = Profile("relays", (*WIRES, *STORES, "all crash", "bounce", "pause"),
-                 ("chain", "chain", "tree", "several"),
-                 rate=1.0, seconds=(30.0, 90.0), most=4, visits=1.0)  # fmt: skip  # see docs/reliability.md
 SHORT = Profile("short", seconds=(20.0, 40.0), services=0.2)  # for tests
