@@ -226,6 +226,21 @@ class InterestSync(Component):
         """Return whether the peer has confirmed all queries for it, also if it is slow."""
         return not self._aims.is_open and peer.confirmed >= self.interest_of(peer).version
 
+    def is_requested(self, query: Query, master: bytes) -> bool:
+        """Return whether the next hops to a master have confirmed a query, so that newer messages will come.
+
+        A master that is not linked counts as a next hop only if rules name it.
+        """
+        named, peer = self.sources(query), self._neighbours.peers.get(master)
+        hops: list[Peer | None]
+        if named.everyone:
+            hops = [peer] if peer is not None and peer.data is not None else []
+        elif peer is not None and peer.node.name in named.masters:
+            hops = [peer]
+        else:
+            hops = [self._nodes.named(name) for name in named.hops if name not in named.masters]
+        return all(hop is not None and hop.data is not None and self.is_known_to(hop) for hop in hops)
+
     @property
     def is_confirmed(self) -> bool:
         """True if all queries were sent, and all reachable peers that are not slow have confirmed them."""

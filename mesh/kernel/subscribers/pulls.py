@@ -21,6 +21,7 @@ from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.calls import AskResume, ResumeRow
+from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MIB
 from mesh.wire.replies import ResumedPage
@@ -32,7 +33,8 @@ AHEAD = 4 * MIB  # bytes that may wait for the client before the next page
 class Pulls:
     """The open pulls of this node.
 
-    `resumed` maps the sources of resumed envelopes to their handlers. `advanced` is called with the feed of a
+    `resumed` maps the sources of resumed envelopes to their handlers. `is_requested(query, master)` returns
+    whether newer messages of a master will come, apart from its log. `advanced` is called with the feed of a
     subscription after each page, and after the end of a pull, and `found` with further masters. The fact
     ResumeChanged is published when a master confirms, and when a pull ends.
     """
@@ -42,12 +44,14 @@ class Pulls:
         context: NodeContext,
         logs: MasterLogs,
         resumed: dict[bytes, Callable[[StoredEnvelope], None]],
+        is_requested: Callable[[Query, bytes], bool],
         advanced: Callable[[Feed], None],
         found: Callable[[Session, Feed, list[bytes]], None],
     ) -> None:
         self._context = context
         self._logs = logs
         self._resumed = resumed
+        self._is_requested = is_requested
         self._advanced = advanced
         self._found = found
         self._of_feed: dict[Feed, dict[bytes, Pull]] = {}  # by master
@@ -56,6 +60,7 @@ class Pulls:
         self._unconfirmed: dict[bytes, Counter[bytes]] = {}  # by stream: masters, with their open pulls
         self._again: dict[Pull, None] = {}  # to be asked again later
         self._count = 0
+        self._me = context.me.uuid
 
     def __len__(self) -> int:
         return len(self._pulls)
@@ -147,6 +152,10 @@ class Pulls:
             self._retry(pull)
             return
         if self._context.clock.now < pull.again_at:
+            return
+        is_begun = pull.is_confirmed or pull.master == self._me
+        if not (is_begun or self._is_requested(pull.ask.query, pull.master)):
+            self._retry(pull)  # no former node is released before newer messages come here
             return
         if pull.is_confirmed:
             pull.ask = replace(pull.ask, done=pull.done)

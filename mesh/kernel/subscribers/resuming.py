@@ -65,7 +65,8 @@ class Resuming(Component):
         self._demand = demand
         self._logs = logs
         self._merging = merging
-        self._pulls = Pulls(context, logs, resumed, self._check_waiting, self._add_masters)
+        check, add = self._check_waiting, self._add_masters
+        self._pulls = Pulls(context, logs, resumed, demand.is_requested, check, add)
         self._arrivals: dict[bytes, Arrival] = {}  # by stream
         self._waiting: dict[Feed, tuple[float, Callable[[], None]]] = {}  # deadline, in order; what follows
 

@@ -19,7 +19,7 @@ from tests.mesh.routing.feeds import HERON, ME, Ends, stored
 PROOF = Certificate("client/joe", b"k" * 32, 2, b"n" * 16, b"s" * 64)
 HEAD = AskResume(certificate=PROOF)
 FIRST = ResumeRow(1, Query("exact", "k"), 5)
-STREAM = b"j" * 32
+STREAM, STORK = b"j" * 32, b"s" * 16
 
 
 class Stage:
@@ -32,7 +32,7 @@ class Stage:
         self.logs = Mock(ask=self.asked, name_of=lambda master: "heron", is_reachable=lambda master: True)
         self.questions: list[tuple[ResumeRow, Callable[[Answer], None]]] = []
         self.advanced: list[Any] = []
-        self.is_linked = True
+        self.is_linked = self.is_requested = True
         self.resumed: dict[bytes, Any] = {}
         self.ends = Ends()
         self.ends.feed.connect(0.0)
@@ -42,6 +42,7 @@ class Stage:
             self.context,
             self.logs,
             self.resumed,
+            lambda query, master: self.is_requested,
             self.advanced.append,
             lambda *found: self.found.extend(found[2]),
         )
@@ -202,3 +203,19 @@ def test_further_masters_that_a_page_names_are_reported() -> None:
     stage = Stage()
     stage.answer((ResumedPage(end=9, next=10, masters=[b"f" * 16]), []))
     assert stage.found == [b"f" * 16]
+
+
+def test_a_master_is_asked_first_when_newer_messages_will_come_here() -> None:
+    it = Stage()
+    it.questions.clear()
+    it.is_requested = False
+    other = it.pulls.add_pull(it.session, it.ends.feed, STORK, HEAD, FIRST)
+    it.pulls.start_pull(other)
+    assert it.questions == []
+    it.context.clock.now += AGAIN
+    it.pulls.tick()
+    assert it.questions == []
+    it.is_requested = True
+    it.context.clock.now += AGAIN
+    it.pulls.tick()
+    assert len(it.questions) == 1
