@@ -106,6 +106,20 @@ def is_without_values(space: str) -> bool:
     return space.partition("/")[0] in WITHOUT_VALUES
 
 
+def why_command(space: str) -> str:
+    """Return the command that explains a space."""
+    kind, _, name = space.partition("/")
+    return f"mesh lock ls --group {name}" if kind == LOCK else f"mesh why {kind} {name}"
+
+
+def is_as_wanted(found: Definition | None, wanted: Definition) -> bool:
+    """Return whether a definition in effect has the home, limits and voters of a wanted one."""
+    if found is None or wanted.is_removed:
+        return found is None and wanted.is_removed
+    of_found = found.home, found.max_keys, found.max_bytes, found.voters
+    return of_found == (wanted.home, wanted.max_keys, wanted.max_bytes, wanted.voters)
+
+
 def move_command(space: str) -> str:
     """Return the begin of the command that moves a space."""
     kind, _, name = space.partition("/")

@@ -8,7 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from mesh.errors import LocalError
-from mesh.features.spaces.model.definition import MAP, Definition, check_space, move_command
+from mesh.features.spaces.model.definition import (
+    MAP,
+    Definition,
+    check_space,
+    is_as_wanted,
+    move_command,
+    why_command,
+)
 from mesh.features.spaces.model.space import Limits
 from mesh.features.spaces.node.claiming import Claimed, Claiming
 from mesh.features.spaces.node.forcing import Forcing
@@ -147,8 +154,7 @@ class Declaring(Component):
             return
         if known.home == me.uuid and not self._forcing.lacks_values(ask.space):
             what = f"{me.name} is the home of {ask.space} already."
-            hint = f"See `mesh why map {ask.space.partition('/')[2]}`."
-            raise LocalError(what, hint=hint, code="SPACE_EXISTS")
+            raise LocalError(what, hint=f"See `{why_command(ask.space)}`.", code="SPACE_EXISTS")
 
         def moved(report: SpaceMoved) -> None:
             now = self._spaces.find(ask.space)
@@ -184,7 +190,7 @@ class Declaring(Component):
             now = self._spaces.find(space)
             if error is not None:
                 asked.fail(error)
-            elif (now.home if now is not None else b"") != wanted.home:
+            elif not is_as_wanted(now, wanted):
                 what = f"Another change of {space} came first."
                 asked.fail(LocalError(what, hint="Try again.", code="NOT_HOME"))
             else:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mesh.errors import LocalError, MeshError
 from mesh.features.spaces.model.batch import FORCED
-from mesh.features.spaces.model.definition import Definition, check_space, is_without_values
+from mesh.features.spaces.model.definition import Definition, check_space, is_without_values, why_command
 from mesh.features.spaces.model.space import Head, Value, size_of
 from mesh.features.spaces.node.claiming import Claimed, Claiming
 from mesh.features.spaces.node.copies import Copies, Copy
@@ -187,7 +187,7 @@ def check_statement(space: str, stopped: Collection[str], known: Definition, vot
         what = (
             f"{others[0]} is neither the home of {space} nor a voter; these are {', '.join(sorted(voters))}."
         )
-        raise LocalError(what, hint=f"See `mesh why map {space.partition('/')[2]}`.", code="NOT_STOPPED")
+        raise LocalError(what, hint=f"See `{why_command(space)}`.", code="NOT_STOPPED")
     if len(voters) == 1 and not stopped:
         what = f"{space} has no voters, so only you can know whether its home {known.node} is stopped."
         hint = f"Stop {known.node}, and add --stopped {known.node}. If it still runs, there are two homes."

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from mesh.errors import BadKey, BadName, LocalError
 from mesh.features.spaces.model.definition import (
     Definition,
     check_space,
     check_space_key,
+    is_as_wanted,
     move_command,
     packed,
     unpacked,
+    why_command,
 )
 
 
@@ -54,3 +59,24 @@ def test_the_command_that_moves_a_space_names_it() -> None:
     assert move_command("map/a/b") == "mesh map move a/b"
     assert move_command("counter/g") == "mesh counter move --group g"
     assert move_command("lock/g") == "mesh lock move --group g"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [({}, True), ({"generation": 9, "version": 8}, True), ({"home": b"o"}, False), ({"max_keys": 6}, False),
+     ({"max_bytes": 8}, False), ({"voters": (b"h", b"o", b"p")}, False)],
+)  # fmt: skip
+def test_a_definition_is_as_wanted_with_the_home_limits_and_voters(
+    change: dict[str, Any], expected: bool
+) -> None:
+    wanted = Definition(b"h", "heron", 2, 5, 7, (b"h", b"i", b"j"))
+    assert is_as_wanted(replace(wanted, **change), wanted) is expected
+    removed = replace(wanted, home=b"")
+    assert (
+        not is_as_wanted(wanted, removed) and is_as_wanted(None, removed) and not is_as_wanted(None, wanted)
+    )
+
+
+def test_a_hint_explains_each_kind_of_space() -> None:
+    names = ("map/m", "counter/g", "lock/g")
+    assert [*map(why_command, names)] == ["mesh why map m", "mesh why counter g", "mesh lock ls --group g"]

@@ -195,3 +195,20 @@ def test_a_map_does_not_move_to_an_unreachable_node_and_goes_on() -> None:
             await it.outcome(joe.map("m").put("k", 2))
 
     play(scenario)
+
+
+def test_limits_that_are_declared_at_the_same_time_all_come_into_effect() -> None:
+    async def scenario(it: Players) -> None:
+        async with it.m.connect("heron") as joe, it.m.connect("stork") as ann, it.m.connect("ibis") as bob:
+            await it.outcome(joe.map("m").put("a", 1))
+            declaring = [
+                asyncio.ensure_future(joe.map("m").declare(max_keys=5)),
+                asyncio.ensure_future(ann.map("m").declare(max_bytes=1_000_000)),
+                asyncio.ensure_future(bob.map("m").declare(max_keys=5, max_bytes=1_000_000)),
+            ]
+            for each in declaring:
+                await it.outcome(each)
+            known = it.parts("heron").spaces.find("map/m")
+            assert known is not None and (known.max_keys, known.max_bytes) == (5, 1_000_000)
+
+    play(scenario)
