@@ -33,10 +33,11 @@ from tools.simulator.history import Event, History
 def in_order(history: History, facts: Facts) -> list[Violation]:
     """C1.2: the messages of a stream arrive in order, those of a key with its own rules in order of that key.
 
-    So do direct messages to one name, and retained values of one topic. Excused are expired messages,
-    transient ones after the end of a process or a move of a client, and messages in progress on a failing
-    disk. Messages whose next hop was unreachable, and after the first end of a process messages with several
-    masters, may be late. Without a rule, each node to which a publisher moves is another master.
+    So do direct messages to one name, and retained values of one topic. Excused are expired messages, those
+    that were retracted once, transient ones after the end of a process or a move of a client, and messages
+    in progress on a failing disk. Messages whose next hop was unreachable, and after the first end of a
+    process messages with several masters, may be late. Without a rule, each node to which a publisher moves
+    is another master.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
@@ -44,9 +45,12 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     failed = [event.at for event in history.of("stop") if event.text == "disk"]
     backs = backs_of(history)
     first_end = min((event.at for event in restarts(history)), default=inf)
-    for (client, _), (_, given) in by_subscription(history).items():
+    retracted = {(event.who, event.sub, event.id) for event in history.of("retracted")}
+    for (client, number), (_, given) in by_subscription(history).items():
         last: dict[tuple[str, str, str, str], Event] = {}
         for event in given:
+            if (client, number, event.id) in retracted:
+                continue
             masters, line = facts.masters_of(event.domain, event.keys[0]), _line_of(event, facts, roaming)
             several = len(masters) > 1 and (event.at > first_end or "i" in event.flags)
             if "e" in event.flags or several:
