@@ -231,7 +231,10 @@ class InterestSync(Component):
 
         A master that is not linked counts as a next hop only if rules name it.
         """
-        named, peer = self.sources(query), self._neighbours.peers.get(master)
+        peer = self._neighbours.peers.get(master)
+        if peer is not None and query in self.interest_of(peer).queries:  # for speed
+            return peer.data is not None and self.is_known_to(peer)
+        named = self.sources(query)
         hops: list[Peer | None]
         if named.everyone:
             hops = [peer] if peer is not None and peer.data is not None else []
