@@ -60,7 +60,6 @@ class Pulls:
         self._unconfirmed: dict[bytes, Counter[bytes]] = {}  # by stream: masters, with their open pulls
         self._again: dict[Pull, None] = {}  # to be asked again later
         self._count = 0
-        self._me = context.me.uuid
 
     def __len__(self) -> int:
         return len(self._pulls)
@@ -153,8 +152,7 @@ class Pulls:
             return
         if self._context.clock.now < pull.again_at:
             return
-        is_begun = pull.is_confirmed or pull.master == self._me
-        if not (is_begun or self._is_requested(pull.ask.query, pull.master)):
+        if not (pull.is_confirmed or self._is_requested(pull.ask.query, pull.master)):
             self._retry(pull)  # no former node is released before newer messages come here
             return
         if pull.is_confirmed:

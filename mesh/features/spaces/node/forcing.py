@@ -97,8 +97,9 @@ class Forcing(Component):
         def on_found(found: Found) -> None:
             report = found.report(self._context.clock.now)
             if ask.accept_loss:
-                claimed: Claimed = lambda error: failed(error) if error else then(report)  # noqa: E731
-                self._begin(ask.space, known, found, stopped, claimed)
+                self._begin(
+                    ask.space, known, found, stopped, lambda error: failed(error) if error else then(report)
+                )
             else:
                 then(report)
 

@@ -15,7 +15,6 @@ from mesh.flow.leash import SILENCE
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.node_context import NodeContext
 
-KINDS = WITHOUT_VALUES
 TURN = 2.0  # s between the claims of two voters
 
 
@@ -29,7 +28,7 @@ class Inheriting(Component):
         self._claiming = claiming
 
     def on_second(self) -> None:
-        for kind in KINDS:
+        for kind in WITHOUT_VALUES:
             for space, known in list(self._spaces.all(f"{kind}/")):
                 if self._is_due(space, known) and not self._claiming.is_open(space):
                     self._claim(space, known)

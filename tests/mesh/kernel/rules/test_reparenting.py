@@ -285,7 +285,7 @@ def test_42_what_the_former_parent_sends_waits_for_the_refill_too(refusals: list
 
 
 def test_42_a_former_parent_passes_no_older_messages_to_a_later_subscription(refusals: list[str]) -> None:
-    """It gets them when it returns, for another slave, in one envelope with messages of an older query."""
+    """A returning parent gets them for another slave, in one envelope with messages of an older query."""
     parents = {"root": "", "a": "root", "b": "a", "leaf": "a", "sub": "leaf"}
     c = linked(parents, {"root": ("a", "leaf"), "b": ("a",), "leaf": ("a", "root"), "sub": ("leaf",)})
     ann, joe, max_ = c.client("root", "ann"), c.client("sub", "joe"), c.client("leaf", "max")

@@ -113,6 +113,7 @@ def test_a_session_that_does_not_come_back_to_a_restarted_node_ends_where_it_was
     a.start()
     net.until(lambda: a.metric("sessions_held"))
     net.until(lambda: joe.stream not in a.core.parts.sessions.by_stream, 300)
+    assert not a.metric("sessions_held")
 
 
 def last_certificates(node: SimNode) -> int:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from mesh.errors import BadArgument, BadKey, BadName, LocalError, StoreFull
-from mesh.kernel.context.disk import Disk
-from mesh.operations import Op, Put
+from tests.mesh.features.spaces.full_disks import FullDisk
 from tests.mesh.features.spaces.players import NODES, Players, play
 
 
@@ -152,24 +150,14 @@ def test_a_bad_argument_is_refused(call: Any, error: type[Exception]) -> None:
 def test_additions_after_a_first_one_that_was_not_stored_outlive_a_kill(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    is_full = True
-    commit = Disk.commit
-
-    def refusing(self: Disk, ops: Sequence[Op], then: Callable[[Any], None]) -> None:
-        if is_full and any(isinstance(op, Put) and op.key.startswith(b"tally/") for op in ops):
-            commit(self, (), lambda _: then(StoreFull("The disk is full.")))
-        else:
-            commit(self, ops, then)
-
-    monkeypatch.setattr(Disk, "commit", refusing)
+    disk = FullDisk(monkeypatch, b"tally/", is_full=True)
 
     async def scenario(it: Players) -> None:
-        nonlocal is_full
         async with it.m.connect("heron") as joe:
             with pytest.raises(LocalError) as full:
                 await it.outcome(joe.tally("clicks").add(1))
             assert full.value.code == StoreFull.code
-            is_full = False
+            disk.is_full = False
             await it.outcome(joe.tally("clicks").add(2))
             it.m.kill("heron")
             it.m.start("heron")

@@ -12,35 +12,26 @@ from mesh.errors import LocalError, StoreFull
 from mesh.features.spaces.node.homes import SESSIONS
 from mesh.kernel.context.disk import Disk
 from mesh.operations import Op, Put
+from tests.mesh.features.spaces.full_disks import FullDisk
 from tests.mesh.features.spaces.players import Players, play
 
 
 def test_a_write_that_is_not_stored_has_no_effect_and_its_number_can_be_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    is_full = False
-    commit = Disk.commit
-
-    def refusing(self: Disk, ops: Sequence[Op], then: Callable[[Any], None]) -> None:
-        if is_full and any(isinstance(op, Put) and op.key.startswith(b"spaces/h") for op in ops):
-            commit(self, (), lambda _: then(StoreFull("The disk is full.")))
-        else:
-            commit(self, ops, then)
-
-    monkeypatch.setattr(Disk, "commit", refusing)
+    disk = FullDisk(monkeypatch, b"spaces/h")
 
     async def scenario(it: Players) -> None:
-        nonlocal is_full
         async with it.m.connect("heron") as joe, it.m.connect("stork") as ann:
             found = joe.map("m")
             await it.outcome(found.put("k", 1))
-            is_full = True
+            disk.is_full = True
             with pytest.raises(LocalError) as full:
                 await it.outcome(ann.map("m").put("k", 2))
             assert full.value.code == StoreFull.code
             entry = await it.outcome(found.get("k"))
             assert entry is not None and entry.value == 1
-            is_full = False
+            disk.is_full = False
             assert await it.outcome(ann.map("m").put_if("k", 3, version=entry.version)) is not None
 
     play(scenario)

@@ -11,7 +11,7 @@ from tests.mesh.features.spaces.players import Players, play
 
 @pytest.fixture(autouse=True)
 def kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inheriting, "KINDS", ("counter",))
+    monkeypatch.setattr(inheriting, "WITHOUT_VALUES", ("counter",))
 
 
 @pytest.mark.parametrize("is_cut", [True, False])
